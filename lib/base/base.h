@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_BASE_H
+#define WEIR_BASE_H
+
+/* What the library asks of the operating system: the clock, parking and waking one thread, starting one, the log, and
+ * whether this process is a fork child. It knows nothing of the other layers. */
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+#include <weir/log.h>
+#include <weir/time.h>
+
+/* For pthread calls that cannot fail in a correct program: a failure is a bug of this library. */
+void weir__must_fail(const char *call, const char *file, int line, int error);
+#define WEIR__MUST(call)                                             \
+    do {                                                             \
+        int must_error_ = (call);                                    \
+        if (must_error_ != 0)                                        \
+            weir__must_fail(#call, __FILE__, __LINE__, must_error_); \
+    } while (0)
+
+/* ---- clock.c ---- */
+
+/* Realtime minus monotonic, in ns. */
+int64_t weir__wall_offset_ns(void);
+
+/* ---- memory.c ---- */
+
+/* Zeroed memory, or NULL; errno stays as it was. */
+void *weir__allocate(size_t size);
+
+/* ---- park.c: one thread waits, any thread wakes it ---- */
+
+/* A wake-up that comes before the wait is not lost, several before one wait count as one. The storage may be reused as
+ * soon as weir__park has returned true: a waker's last access is the store of the token (the futex call that follows
+ * only names the address). */
+struct weir__parker {
+    atomic_uint token; /* atomic; 0: none, 1: a wake-up is there, 2: none and the owner sleeps */
+#ifndef HAVE_LINUX_FUTEX_H
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+#endif
+};
+
+void weir__parker_init(struct weir__parker *parker);
+void weir__parker_destroy(struct weir__parker *parker);
+
+/* Waits for a wake-up and consumes it; false: deadline_ns passed first. Only the owner calls it. */
+bool weir__park(struct weir__parker *parker, uint64_t deadline_ns);
+void weir__unpark(struct weir__parker *parker);
+
+/* ---- thread.c ---- */
+
+/* Starts a joinable thread with every asynchronous signal blocked from its first instruction on. stack_size 0: the
+ * system's default. Returns what pthread_create returned. */
+int weir__thread_start(pthread_t *thread, uint64_t stack_size, void *(*run)(void *), void *arg);
+
+/* The least stack size weir__thread_start accepts, in bytes. */
+uint64_t weir__thread_least_stack(void);
+
+/* Names the calling thread "<name>/<index>", the name cut so that the index fits into 15 bytes. */
+void weir__thread_set_name(const char *name, unsigned index);
+
+/* ---- log.c ---- */
+
+#if defined(__GNUC__)
+#define WEIR__PRINTF(text_, first_) __attribute__((__format__(__printf__, text_, first_)))
+#else
+#define WEIR__PRINTF(text_, first_)
+#endif
+
+/* Writes a line of the given level if it is within threshold (a config's log). Never under a lock. */
+void weir__log(uint32_t threshold, weir_log_level level, const char *format, ...) WEIR__PRINTF(3, 4);
+
+/* The log's lock across a fork: a child must not inherit it held by a thread that it does not have. */
+void weir__log_before_fork(void);
+void weir__log_after_fork(void);
+
+/* ---- fork.c ---- */
+
+/* How many forks lie between the first process that used the library and this one. An object remembers the value of
+ * its creation; a different one means that the object was inherited and its threads do not exist. */
+unsigned weir__fork_generation(void);
+
+/* Arranges for that; called by every creation. 0 or ENOMEM. */
+int weir__fork_watch(void);
+
+#endif

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The weir authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The library proper is one convenience library, which the tests link too: they reach what is hidden in libweir.so.
+noinst_LTLIBRARIES += libweir-core.la
+libweir_core_la_CFLAGS = $(AM_CFLAGS) $(VISIBILITY_CFLAGS)
+libweir_core_la_SOURCES = \
+	lib/base/base.h \
+	lib/base/clock.c \
+	lib/base/error.c \
+	lib/base/fork.c \
+	lib/base/log.c \
+	lib/base/memory.c \
+	lib/base/park.c \
+	lib/base/thread.c
+
+lib_LTLIBRARIES += libweir.la
+libweir_la_SOURCES =
+libweir_la_LIBADD = libweir-core.la $(ATOMIC_LIBS)
+libweir_la_LDFLAGS = $(AM_LDFLAGS) $(LIBRARY_LDFLAGS) \
+	-version-info $(WEIR_LT_CURRENT):$(WEIR_LT_REVISION):$(WEIR_LT_AGE)
+if HAVE_VERSION_SCRIPT
+libweir_la_LDFLAGS += -Wl,--version-script=$(srcdir)/lib/weir.map
+EXTRA_libweir_la_DEPENDENCIES = lib/weir.map
+else
+libweir_la_LDFLAGS += -export-symbols-regex '^weir_[^_]'
+endif
+EXTRA_DIST += lib/weir.map
+
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = lib/weir.pc
