@@ -12,7 +12,12 @@ libweir_core_la_SOURCES = \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
-	lib/base/thread.c
+	lib/base/thread.c \
+	lib/config/config.h \
+	lib/config/environment.c \
+	lib/config/options.c \
+	lib/config/parse.c \
+	lib/config/print.c
 
 lib_LTLIBRARIES += libweir.la
 libweir_la_SOURCES =

@@ -1,2 +1,69 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
+
+# Test programs use Check and speak TAP; scripts end in .test and answer by their exit status.
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+TEST_EXTENSIONS = .test
+TEST_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+	WEIR_TAP=1; export WEIR_TAP; \
+	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	CC='$(CC)'; export CC; CXX='$(CXX_FOR_TESTS)'; export CXX; MANDOC='$(MANDOC)'; export MANDOC; \
+	TEST_CFLAGS='$(CFLAGS) $(PTHREAD_CFLAGS) $(SANITIZER_FLAGS)'; export TEST_CFLAGS; \
+	ASAN_OPTIONS="detect_stack_use_after_return=1:$${ASAN_OPTIONS-}"; export ASAN_OPTIONS; \
+	UBSAN_OPTIONS="print_stacktrace=1:$${UBSAN_OPTIONS-}"; export UBSAN_OPTIONS; \
+	TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:$${TSAN_OPTIONS-}"; export TSAN_OPTIONS;
+
+if ENABLE_TESTS
+weir_test_programs = \
+	tests/check_config \
+	tests/check_environment
+check_PROGRAMS += $(weir_test_programs)
+TESTS += $(weir_test_programs)
+endif
+
+noinst_LTLIBRARIES += $(weir_test_support)
+if ENABLE_TESTS
+weir_test_support = libweir-test.la
+libweir_test_la_SOURCES = tests/support.c tests/support.h
+libweir_test_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+libweir_test_la_LIBADD = libweir-core.la $(CHECK_LIBS) $(ATOMIC_LIBS)
+endif
+
+weir_test_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -D_GNU_SOURCE -DWEIR_SRCDIR='"$(abs_top_srcdir)"'
+
+tests_check_config_SOURCES = tests/check_config.c tests/config_support.c tests/config_support.h
+tests_check_config_CFLAGS = $(weir_test_cflags)
+tests_check_config_LDADD = libweir-test.la
+
+tests_check_environment_SOURCES = tests/check_environment.c tests/config_support.c tests/config_support.h
+tests_check_environment_CFLAGS = $(weir_test_cflags)
+tests_check_environment_LDADD = libweir-test.la
+
+# The same suites with a sanitizer, in a build of their own from what a tarball would hold.
+.PHONY: check-asan check-tsan check-valgrind
+check-asan:
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=address,undefined name=asan
+check-tsan:
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=thread name=tsan
+check-sanitized:
+	$(AM_V_at)rm -rf check-$(name)
+	$(AM_V_at)$(MKDIR_P) check-$(name)/build
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) -s distdir distdir=check-$(name)/source
+	$(AM_V_at)chmod -R u+w check-$(name)/source
+	cd check-$(name)/build && ../source/configure -q CC='$(CC)' CFLAGS='-g -O1' --enable-werror \
+	  --enable-sanitizer=$(sanitizer) && \
+	CK_TIMEOUT_MULTIPLIER=10 WEIR_TEST_SLOW=10 $(MAKE) $(AM_MAKEFLAGS) -s check
+
+# The short suite under valgrind, without forks so that it sees every leak.
+check-valgrind: $(check_PROGRAMS)
+	$(AM_V_at)for test in $(weir_test_programs); do \
+	  echo "valgrind $$test"; \
+	  CK_FORK=no WEIR_TEST_SLOW=100 CK_TIMEOUT_MULTIPLIER=30 $(LIBTOOL) --mode=execute valgrind -q --error-exitcode=9 \
+	    --leak-check=full --errors-for-leak-kinds=definite,indirect ./$$test || exit 1; \
+	done
+
+clean-local:
+	-chmod -R u+w check-asan check-tsan 2>/dev/null
+	-rm -rf check-asan check-tsan
