@@ -17,7 +17,16 @@ libweir_core_la_SOURCES = \
 	lib/config/environment.c \
 	lib/config/options.c \
 	lib/config/parse.c \
-	lib/config/print.c
+	lib/config/print.c \
+	lib/estimator/aimd.c \
+	lib/estimator/arithmetic.c \
+	lib/estimator/estimator.c \
+	lib/estimator/estimator.h \
+	lib/estimator/fixed.c \
+	lib/estimator/gradient2.c \
+	lib/estimator/vegas.c \
+	lib/estimator/vegas2.c \
+	lib/estimator/window.c
 
 lib_LTLIBRARIES += libweir.la
 libweir_la_SOURCES =

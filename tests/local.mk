@@ -17,6 +17,9 @@ AM_TESTS_ENVIRONMENT = \
 
 if ENABLE_TESTS
 weir_test_programs = \
+	tests/check_vectors \
+	tests/check_estimator \
+	tests/check_algorithms \
 	tests/check_config \
 	tests/check_environment
 check_PROGRAMS += $(weir_test_programs)
@@ -32,6 +35,18 @@ libweir_test_la_LIBADD = libweir-core.la $(CHECK_LIBS) $(ATOMIC_LIBS)
 endif
 
 weir_test_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -D_GNU_SOURCE -DWEIR_SRCDIR='"$(abs_top_srcdir)"'
+
+tests_check_vectors_SOURCES = tests/check_vectors.c tests/gradient1.c tests/gradient1.h
+tests_check_vectors_CFLAGS = $(weir_test_cflags)
+tests_check_vectors_LDADD = libweir-test.la
+
+tests_check_estimator_SOURCES = tests/check_estimator.c
+tests_check_estimator_CFLAGS = $(weir_test_cflags)
+tests_check_estimator_LDADD = libweir-test.la
+
+tests_check_algorithms_SOURCES = tests/check_algorithms.c
+tests_check_algorithms_CFLAGS = $(weir_test_cflags)
+tests_check_algorithms_LDADD = libweir-test.la
 
 tests_check_config_SOURCES = tests/check_config.c tests/config_support.c tests/config_support.h
 tests_check_config_CFLAGS = $(weir_test_cflags)
@@ -67,3 +82,5 @@ check-valgrind: $(check_PROGRAMS)
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null
 	-rm -rf check-asan check-tsan
+
+EXTRA_DIST += tests/vectors
