@@ -26,7 +26,23 @@ libweir_core_la_SOURCES = \
 	lib/estimator/gradient2.c \
 	lib/estimator/vegas.c \
 	lib/estimator/vegas2.c \
-	lib/estimator/window.c
+	lib/estimator/window.c \
+	lib/admission/admission.h \
+	lib/admission/depth.c \
+	lib/admission/line.c \
+	lib/limiter/limiter.c \
+	lib/limiter/limiter.h \
+	lib/limiter/permit.c \
+	lib/limiter/samples.c \
+	lib/pool/job.c \
+	lib/pool/lifecycle.c \
+	lib/pool/pool.c \
+	lib/pool/pool.h \
+	lib/pool/queue.c \
+	lib/pool/submit.c \
+	lib/pool/worker.c \
+	lib/stats/stats.c \
+	lib/stats/stats.h
 
 lib_LTLIBRARIES += libweir.la
 libweir_la_SOURCES =

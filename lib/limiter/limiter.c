@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "estimator/estimator.h"
+#include "limiter/limiter.h"
+
+static uint32_t initial_depth(const weir_config *config)
+{
+    if (config->queue_depth != WEIR_QUEUE_AUTO)
+        return config->queue_depth;
+    if (config->initial_limit < config->queue_min)
+        return config->queue_min;
+    return config->initial_limit < config->queue_max ? config->initial_limit : config->queue_max;
+}
+
+static int copy_name(weir_limiter *limiter, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    limiter->name = weir__allocate(size);
+    if (limiter->name == NULL)
+        return ENOMEM;
+    memcpy(limiter->name, name, size);
+    return 0;
+}
+
+static void start_state(weir_limiter *limiter, const struct weir__backlog *backlog)
+{
+    const weir_config *config = &limiter->config;
+    limiter->fork_generation = weir__fork_generation();
+    limiter->estimate = weir_estimator_limit(limiter->estimator);
+    limiter->limit = config->mode == WEIR_MONITOR ? config->max_limit : limiter->estimate;
+    limiter->depth = initial_depth(config);
+    limiter->reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
+    (void)weir_estimator_figures(limiter->estimator, &limiter->figures);
+    if (backlog != NULL)
+        limiter->backlog = *backlog;
+    WEIR__MUST(pthread_mutex_init(&limiter->lock, NULL));
+}
+
+int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_config *config, const char *kind,
+                         const struct weir__backlog *backlog)
+{
+    if (limiter == NULL)
+        return EINVAL;
+    if (name == NULL)
+        name = "default";
+    int error = weir__fork_watch();
+    if (error != 0)
+        return error;
+    weir_limiter *created = weir__allocate(sizeof *created);
+    if (created == NULL)
+        return ENOMEM;
+    error = weir__config_resolve(&created->config, config, name, true);
+    if (error == 0)
+        error = weir__estimator_settle(&created->config);
+    if (error == 0)
+        error = weir__estimator_create(&created->estimator, &created->config);
+    if (error == 0)
+        error = copy_name(created, name);
+    if (error != 0) {
+        weir_estimator_destroy(created->estimator);
+        free(created);
+        return error;
+    }
+    start_state(created, backlog);
+    weir__config_display(&created->config, kind, name);
+    *limiter = created;
+    return 0;
+}
+
+int weir_limiter_create(weir_limiter **limiter, const char *name, const weir_config *config)
+{
+    return weir__limiter_create(limiter, name, config, "limiter", NULL);
+}
+
+void weir__limiter_free(weir_limiter *limiter)
+{
+    /* In a fork child another thread may have held the lock: the memory goes, the lock is left alone. */
+    if (limiter->fork_generation == weir__fork_generation())
+        WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
+    weir_estimator_destroy(limiter->estimator);
+    free(limiter->name);
+    free(limiter);
+}
+
+int weir__limiter_usable(const weir_limiter *limiter)
+{
+    if (limiter == NULL)
+        return EINVAL;
+    return limiter->fork_generation == weir__fork_generation() ? 0 : ECHILD;
+}
+
+int weir_limiter_destroy(weir_limiter *limiter)
+{
+    if (limiter == NULL || limiter->backlog.owner != NULL)
+        return EINVAL;
+    if (weir__limiter_usable(limiter) == 0) {
+        weir__lock(limiter);
+        bool busy = limiter->holders != 0 || limiter->line.length != 0;
+        weir__unlock(limiter);
+        if (busy)
+            return EBUSY;
+    }
+    weir__limiter_free(limiter);
+    return 0;
+}
+
+int weir_limiter_freeze(weir_limiter *limiter)
+{
+    int error = weir__limiter_usable(limiter);
+    if (error != 0)
+        return error;
+    weir__lock(limiter);
+    (void)weir__samples_process(limiter);
+    limiter->frozen++;
+    weir__unlock(limiter);
+    return 0;
+}
+
+int weir_limiter_thaw(weir_limiter *limiter)
+{
+    int error = weir__limiter_usable(limiter);
+    if (error != 0)
+        return error;
+    uint64_t now = weir_now_ns();
+    weir__lock(limiter);
+    if (limiter->frozen == 0) {
+        error = EINVAL;
+    } else if (--limiter->frozen == 0) {
+        limiter->thaw_ns = now;
+    }
+    weir__unlock(limiter);
+    return error;
+}

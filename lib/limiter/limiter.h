@@ -1,0 +1,153 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_LIMITER_PRIVATE_H
+#define WEIR_LIMITER_PRIVATE_H
+
+/* Permits: counting them, feeding the estimator, waking who waits.
+ *
+ * Lock order, for the whole library: a pool's start_lock, then a limiter's lock. Nothing else is locked under the
+ * latter, and no callback of the program, allocation or log line happens under either, but for the start of a pool's
+ * very first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical
+ * section moves a job and its permit, and one snapshot shows both. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/limiter.h>
+
+#include "admission/admission.h"
+#include "base/base.h"
+
+/* Samples wait here for the estimator, which runs outside the lock. */
+enum { WEIR__SAMPLES = 64 };
+
+/* A pool's demand for permits, as its limiter sees it: anonymous units of weight 1, first in, first out. */
+struct weir__backlog {
+    uint32_t waiting;  /* guarded by lock: units without a permit: queued jobs and blocked submitters */
+    uint32_t reserved; /* guarded by lock: permits set aside for units whose work has not begun */
+    uint32_t nested;   /* guarded by lock: units at work that wait for later units */
+    bool held;         /* guarded by lock: paused, no unit gets a permit */
+    uint64_t arrived;  /* guarded by lock: units ever */
+    uint64_t departed; /* guarded by lock: units that got a permit or gave up */
+    void *owner;       /* immutable after create; NULL: the limiter stands alone */
+    /* Called under lock after units got permits or the depth changed: the pool puts its house in order. */
+    void (*settle)(void *owner, struct weir__wakes *wakes);
+    /* Called without the lock when wakes ask for a new worker. */
+    void (*start_worker)(void *owner);
+};
+
+/* Completions of the running measuring period, for the queue's depth. */
+struct weir__flow {
+    uint64_t period_start_ns; /* owner: the estimating thread; 0 before the first sample */
+    uint64_t count;           /* owner: the estimating thread */
+    uint64_t rtt_sum_ns;      /* owner: the estimating thread */
+    double rtt_ns;            /* owner: the estimating thread; mean of the last period, 0 before the first */
+    double throughput;        /* owner: the estimating thread; completions per second of the last period */
+};
+
+struct weir__counters {
+    uint64_t granted;
+    uint64_t ended[3]; /* by weir_outcome */
+    uint64_t shed;
+    uint64_t timed_out;
+    uint64_t limit_changes;
+};
+
+struct weir_limiter {
+    char *name;               /* immutable after create */
+    weir_config config;       /* immutable after create */
+    unsigned fork_generation; /* immutable after create */
+    struct weir__backlog backlog;
+
+    pthread_mutex_t lock;
+    uint32_t limit;     /* guarded by lock: the estimate, or max_limit in monitor mode */
+    uint32_t estimate;  /* guarded by lock */
+    uint32_t heavy;     /* guarded by lock: weight of a permit granted although it exceeds limit, else 0 */
+    uint32_t in_flight; /* guarded by lock: permits whose work has begun */
+    uint32_t holders;   /* guarded by lock: direct callers that hold permits */
+    uint32_t frozen;    /* guarded by lock */
+    uint32_t depth;     /* guarded by lock: D */
+    uint64_t thaw_ns;   /* guarded by lock: calls that began before are not sampled */
+    struct weir__line line;
+    struct weir__counters counters; /* guarded by lock */
+    weir_figures figures;           /* guarded by lock: as of the last sample processed */
+    uint64_t reaction_ns;           /* guarded by lock */
+    double throughput;              /* guarded by lock: measured */
+
+    weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
+    uint32_t sample_count;              /* guarded by lock */
+    bool pressing;                      /* guarded by lock: they should not wait any longer */
+    bool estimating;                    /* guarded by lock: its setter is the estimating thread */
+    struct weir__line full;             /* guarded by lock: threads whose sample found no room */
+    weir_estimator *estimator;          /* owner: the estimating thread */
+    struct weir__flow flow;             /* owner: the estimating thread */
+    uint64_t wall_refresh_ns;           /* owner: the estimating thread: when the wall offset is stale */
+};
+
+static inline void weir__lock(weir_limiter *limiter)
+{
+    WEIR__MUST(pthread_mutex_lock(&limiter->lock));
+}
+
+static inline void weir__unlock(weir_limiter *limiter)
+{
+    WEIR__MUST(pthread_mutex_unlock(&limiter->lock));
+}
+
+/* ---- limiter.c ---- */
+
+/* backlog NULL: a limiter of its own, shown as kind. */
+int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_config *config, const char *kind,
+                         const struct weir__backlog *backlog);
+void weir__limiter_free(weir_limiter *limiter);
+
+/* 0, EINVAL (NULL), or ECHILD in a fork child. */
+int weir__limiter_usable(const weir_limiter *limiter);
+
+/* What running work may count for, lock held: the limit, or a heavy permit above it. Work that waits for other work
+ * never fills it up: the limit may have fallen since that was allowed to wait. */
+static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
+{
+    uint32_t ceiling = limiter->heavy > limiter->limit ? limiter->heavy : limiter->limit;
+    return limiter->backlog.nested < ceiling ? ceiling : limiter->backlog.nested + 1;
+}
+
+/* Fills the gauges and figures that limiter and pool share; lock held. */
+void weir__limiter_snapshot(const weir_limiter *limiter, weir_stats *stats);
+
+/* ---- permit.c; all with the lock held ---- */
+
+/* Whether weight permits are free. A weight above the limit fits once nothing else is out. */
+static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weight)
+{
+    uint64_t out = (uint64_t)limiter->in_flight + limiter->backlog.reserved;
+    return out + weight <= weir__limiter_ceiling(limiter) || out == 0;
+}
+
+/* Hands free permits to callers and backlog, in the order of their arrival. */
+void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
+
+/* Takes note of an ended call: its permits are free, its sample waits for the estimator. May drop the lock while the
+ * sample buffer is full. */
+void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint32_t weight);
+
+/* ---- samples.c; all with the lock held on entry and exit ---- */
+
+void weir__samples_put(weir_limiter *limiter, const weir_sample *sample);
+
+/* Whether the waiting samples should go to the estimator now. A burst of very short calls is taken in batches; whatever
+ * somebody could notice goes at once. */
+static inline bool weir__samples_due(const weir_limiter *limiter)
+{
+    return limiter->pressing && !limiter->estimating;
+}
+
+/* Feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
+ * Drops the lock meanwhile, wakes and traces in between. True if it dropped the lock. */
+bool weir__samples_process(weir_limiter *limiter);
+
+/* Wakes who was decided; without the lock. */
+void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes);
+
+#endif

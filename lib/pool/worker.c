@@ -1,0 +1,394 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pool/pool.h"
+
+_Thread_local struct weir__worker *weir__current_worker;
+
+/* ---- who there is; lock held ---- */
+
+static void enlist(struct weir__worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    worker->index = pool->next_index++;
+    worker->next = pool->all;
+    if (pool->all != NULL)
+        pool->all->previous = worker;
+    pool->all = worker;
+    pool->threads++;
+}
+
+static void unlist(struct weir__worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    if (worker->previous != NULL)
+        worker->previous->next = worker->next;
+    else
+        pool->all = worker->next;
+    if (worker->next != NULL)
+        worker->next->previous = worker->previous;
+    pool->threads--;
+}
+
+static void push_idle(struct weir__worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    worker->previous_idle = NULL;
+    worker->next_idle = pool->idle;
+    if (pool->idle != NULL)
+        pool->idle->previous_idle = worker;
+    pool->idle = worker;
+    pool->idle_count++;
+    worker->is_idle = true;
+}
+
+static void remove_idle(struct weir__worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    if (worker->previous_idle != NULL)
+        worker->previous_idle->next_idle = worker->next_idle;
+    else
+        pool->idle = worker->next_idle;
+    if (worker->next_idle != NULL)
+        worker->next_idle->previous_idle = worker->previous_idle;
+    pool->idle_count--;
+    worker->is_idle = false;
+}
+
+struct weir__worker *weir__pool_pop_idle(weir_pool *pool)
+{
+    struct weir__worker *worker = pool->idle;
+    if (worker != NULL)
+        remove_idle(worker);
+    return worker;
+}
+
+void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes)
+{
+    if (pool->waking || pool->limiter->backlog.reserved <= pool->looking) /* note:chained-wake */
+        return;
+    struct weir__worker *worker = weir__pool_pop_idle(pool);
+    if (worker != NULL) {
+        wakes->worker = &worker->parker;
+    } else {
+        pool->workers++;
+        wakes->start_worker = true;
+    }
+    pool->waking = true;
+}
+
+/* ---- a job ---- */
+
+/* Takes the first job if a permit is reserved for it; lock held. */
+static bool take(struct weir__worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    weir_limiter *limiter = pool->limiter;
+    if (limiter->backlog.reserved == 0 || pool->queue.count == 0)
+        return false;
+    limiter->backlog.reserved--;
+    limiter->in_flight++;
+    limiter->counters.granted++;
+    pool->executing++;
+    pool->counters.started++;
+    worker->work = weir__queue_pop(&pool->queue, worker->copy);
+    worker->sample.in_flight = limiter->in_flight;
+    return true;
+}
+
+/* Books the end of the worker's job; lock held, it may be dropped meanwhile. */
+static void finish(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    struct weir__work work = worker->work;
+    worker->work.fn = NULL;
+    worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
+    worker->sample.outcome = (uint32_t)outcome;
+    pool->executing--;
+    pool->counters.ended[outcome]++;
+    weir__work_done(&work, outcome, 0, wakes);
+    weir__limiter_end(pool->limiter, &worker->sample, 1);
+}
+
+static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
+{
+    if ((unsigned)outcome <= WEIR_DROPPED)
+        return outcome;
+    weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+              "pool \"%s\": a job returned %d, which is no outcome; taken for WEIR_IGNORE", pool->limiter->name,
+              (int)outcome);
+    return WEIR_IGNORE;
+}
+
+/* Runs the job that take has set up. Lock held on entry and exit, dropped meanwhile; *now_ns is the time if it is known
+ * to be fresh, else 0. */
+static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    struct weir__chunk *surplus = weir__queue_surplus(&pool->queue);
+    bool fresh = *now_ns != 0 && surplus == NULL && wakes->callers == NULL && wakes->worker == NULL;
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, wakes);
+    *wakes = (struct weir__wakes){0};
+    weir__chunks_free(surplus);
+
+    /* The end of one job is the start of the next where nothing lies between but the queue. */
+    worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
+    weir_outcome outcome = checked(pool, worker->work.fn(worker->work.arg));
+    uint64_t end_ns = weir_now_ns();
+    *now_ns = end_ns;
+    if (pthread_mutex_trylock(&pool->limiter->lock) != 0) {
+        weir__lock(pool->limiter);
+        *now_ns = 0; /* the wait for the lock is not the next job's */
+    }
+    pool->looking++;
+    finish(worker, outcome, end_ns, wakes);
+    if (weir__samples_due(pool->limiter) && weir__samples_process(pool->limiter))
+        *now_ns = 0;
+    weir__limiter_dispatch(pool->limiter, wakes);
+    pool->looking--;
+}
+
+/* ---- a worker's life ---- */
+
+static bool may_leave(const weir_pool *pool)
+{
+    return pool->state != WEIR__OPEN && pool->queue.count == 0;
+}
+
+/* Sleeps until there is work; false: the worker has left the pool instead. Lock held on entry and exit. */
+static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    uint64_t deadline_ns = weir_after_ns(pool->limiter->config.idle_timeout);
+    if (may_leave(pool))
+        return false;
+    push_idle(worker);
+    for (;;) {
+        weir__unlock(pool->limiter);
+        weir__limiter_wake(pool->limiter, wakes);
+        *wakes = (struct weir__wakes){0};
+        bool woken = weir__park(&worker->parker, deadline_ns);
+        weir__lock(pool->limiter);
+        if (woken) {
+            pool->waking = false;
+            return true;
+        }
+        if (!worker->is_idle) {
+            deadline_ns = WEIR_FOREVER; /* chosen in the last moment: the wake-up is on its way */
+        } else if (pool->workers > pool->limiter->config.min_limit) {
+            remove_idle(worker);
+            return false;
+        } else {
+            deadline_ns = WEIR_FOREVER;
+        }
+    }
+}
+
+static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    uint64_t now_ns = 0;
+    for (;;) {
+        bool has_job = take(worker);
+        if (pool->submitters.first != NULL)
+            weir__pool_settle(pool, wakes);
+        weir__pool_send_worker(pool, wakes);
+        if (has_job) {
+            run(worker, &now_ns, wakes);
+            continue;
+        }
+        now_ns = 0;
+        if (weir__pool_is_empty(pool))
+            weir__pool_notice(pool, wakes);
+        pool->looking++; /* a job that comes meanwhile needs no other worker */
+        bool processed = weir__samples_process(pool->limiter);
+        pool->looking--;
+        if (processed)
+            continue;
+        if (!rest(worker, wakes))
+            break;
+    }
+    pool->workers--;
+}
+
+/* The thread's last act on its pool. Lock held on entry, dropped for good. Each thread joins the one that left before
+ * it, so that at most one is left to be joined. */
+static void leave(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    int cancel_state;
+    WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state)); /* pthread_join would be a target */
+    bool has_previous = pool->corpse_is_set;
+    pthread_t previous = pool->corpse;
+    pool->corpse = pthread_self();
+    pool->corpse_is_set = true;
+    unlist(worker);
+    weir__pool_notice(pool, wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, wakes);
+    weir__parker_destroy(&worker->parker);
+    free(worker);
+    if (has_previous)
+        WEIR__MUST(pthread_join(previous, NULL));
+}
+
+static void stop_hook(const weir_pool *pool)
+{
+    if (pool->limiter->config.on_worker_stop != NULL)
+        pool->limiter->config.on_worker_stop(pool->limiter->config.hook_arg);
+}
+
+/* The job has ended its thread, by pthread_exit or because the program cancelled it: this runs as its last cleanup. */
+static void ended_by_job(void *arg)
+{
+    struct weir__worker *worker = arg;
+    weir_pool *pool = worker->pool;
+    struct weir__wakes wakes = {0};
+    uint64_t end_ns = weir_now_ns();
+    weir__lock(pool->limiter);
+    pool->workers--;
+    if (worker->work.fn != NULL)
+        finish(worker, WEIR_IGNORE, end_ns, &wakes);
+    else
+        pool->waking = false; /* it died in on_worker_start, on its way */
+    weir__limiter_dispatch(pool->limiter, &wakes);
+    weir__pool_send_worker(pool, &wakes);
+    weir__pool_notice(pool, &wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+    stop_hook(pool);
+    weir__current_worker = NULL;
+    wakes = (struct weir__wakes){0};
+    weir__lock(pool->limiter);
+    leave(worker, &wakes);
+}
+
+static void *worker_main(void *arg)
+{
+    struct weir__worker *worker = arg;
+    weir_pool *pool = worker->pool;
+    struct weir__wakes wakes = {0};
+    weir__current_worker = worker;
+    weir__thread_set_name(pool->limiter->name, worker->index);
+    pthread_cleanup_push(ended_by_job, worker);
+    if (pool->limiter->config.on_worker_start != NULL)
+        pool->limiter->config.on_worker_start(pool->limiter->config.hook_arg);
+    weir__lock(pool->limiter);
+    pool->waking = false;
+    pool->start_failed = false;
+    serve(worker, &wakes);
+    weir__unlock(pool->limiter);
+    pthread_cleanup_pop(0);
+    weir__limiter_wake(pool->limiter, &wakes);
+    stop_hook(pool);
+    weir__current_worker = NULL;
+    wakes = (struct weir__wakes){0};
+    weir__lock(pool->limiter);
+    leave(worker, &wakes);
+    return NULL;
+}
+
+/* ---- starting one ---- */
+
+static int start(weir_pool *pool)
+{
+    struct weir__worker *worker = weir__allocate(sizeof *worker);
+    if (worker == NULL)
+        return ENOMEM;
+    worker->pool = pool;
+    weir__parker_init(&worker->parker);
+    weir__lock(pool->limiter);
+    enlist(worker);
+    weir__unlock(pool->limiter);
+    pthread_t thread;
+    int error = weir__thread_start(&thread, pool->limiter->config.stack_size, worker_main, worker);
+    if (error == 0)
+        return 0;
+    weir__lock(pool->limiter);
+    unlist(worker);
+    weir__unlock(pool->limiter);
+    weir__parker_destroy(&worker->parker);
+    free(worker);
+    return error;
+}
+
+/* Books that no thread could be started. True: there is no other worker that would look for the reserved jobs. */
+static bool start_has_failed(weir_pool *pool, int error)
+{
+    weir__lock(pool->limiter);
+    bool first = !pool->start_failed;
+    pool->start_failed = true;
+    pool->counters.start_failures++;
+    pool->waking = false;
+    uint32_t workers = pool->workers;
+    bool alone = pool->executing == pool->limiter->backlog.nested; /* those that run wait for those that are queued */
+    weir__unlock(pool->limiter);
+    if (first)
+        weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+                  "pool \"%s\": a worker could not be started (error %d); %u workers go on", pool->limiter->name, error,
+                  workers);
+    return alone;
+}
+
+/* Asks for a worker again; true: one is to be started. */
+static bool ask_again(weir_pool *pool)
+{
+    struct weir__wakes wakes = {0};
+    weir__lock(pool->limiter);
+    weir__pool_send_worker(pool, &wakes);
+    weir__unlock(pool->limiter);
+    if (wakes.worker != NULL)
+        weir__unpark(wakes.worker);
+    return wakes.start_worker;
+}
+
+void weir__pool_start_worker(void *owner)
+{
+    enum { FIRST_PAUSE_NS = 1000000, LAST_PAUSE_NS = 100000000 };
+    weir_pool *pool = owner;
+    long pause_ns = FIRST_PAUSE_NS;
+    for (;;) {
+        int error = start(pool);
+        if (error == 0)
+            return;
+        weir__lock(pool->limiter);
+        pool->workers--;
+        weir__unlock(pool->limiter);
+        /* Without a thread the jobs that were admitted would be lost: whoever is here tries until there is one. */
+        if (!start_has_failed(pool, error))
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = pause_ns * 2 < LAST_PAUSE_NS ? pause_ns * 2 : LAST_PAUSE_NS;
+        if (!ask_again(pool))
+            return;
+    }
+}
+
+int weir__pool_first_worker(weir_pool *pool)
+{
+    weir_limiter *limiter = pool->limiter;
+    int error = 0;
+    weir__unlock(limiter);
+    WEIR__MUST(pthread_mutex_lock(&pool->start_lock));
+    weir__lock(limiter);
+    if (pool->workers == 0 && pool->state == WEIR__OPEN) {
+        pool->waking = true;
+        weir__unlock(limiter);
+        error = start(pool);
+        if (error != 0)
+            (void)start_has_failed(pool, error);
+        weir__lock(limiter);
+        if (error == 0)
+            pool->workers++; /* only now: who sees a worker may leave a job to it */
+    }
+    WEIR__MUST(pthread_mutex_unlock(&pool->start_lock));
+    return error;
+}
