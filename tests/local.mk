@@ -26,6 +26,14 @@ check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
 endif
 
+# What needs no Check.
+weir_test_scripts = \
+	tests/format.test \
+	tests/install.test
+TESTS += $(weir_test_scripts)
+dist_check_SCRIPTS += $(weir_test_scripts)
+EXTRA_DIST += tests/consumer.c
+
 noinst_LTLIBRARIES += $(weir_test_support)
 if ENABLE_TESTS
 weir_test_support = libweir-test.la

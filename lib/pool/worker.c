@@ -133,7 +133,8 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
 {
     weir_pool *pool = worker->pool;
     struct weir__chunk *surplus = weir__queue_surplus(&pool->queue);
-    bool fresh = *now_ns != 0 && surplus == NULL && wakes->callers == NULL && wakes->worker == NULL;
+    bool fresh =
+        *now_ns != 0 && surplus == NULL && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, wakes);
     *wakes = (struct weir__wakes){0};
@@ -323,14 +324,17 @@ static int start(weir_pool *pool)
 /* Books that no thread could be started. True: there is no other worker that would look for the reserved jobs. */
 static bool start_has_failed(weir_pool *pool, int error)
 {
+    struct weir__wakes wakes = {0};
     weir__lock(pool->limiter);
     bool first = !pool->start_failed;
     pool->start_failed = true;
     pool->counters.start_failures++;
     pool->waking = false;
+    weir__pool_notice(pool, &wakes); /* a thread less: destroy may wait for that */
     uint32_t workers = pool->workers;
     bool alone = pool->executing == pool->limiter->backlog.nested; /* those that run wait for those that are queued */
     weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
     if (first)
         weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
                   "pool \"%s\": a worker could not be started (error %d); %u workers go on", pool->limiter->name, error,

@@ -77,8 +77,8 @@ int weir_pool_stats(weir_pool *pool, weir_stats *stats)
     (void)weir__samples_process(pool->limiter);
     snapshot_limiter(pool->limiter, &snapshot);
     const struct weir__job_counters *counters = &pool->counters;
-    snapshot.running = pool->executing + pool->limiter->backlog.reserved;
     snapshot.queued = weir__pool_queued(pool);
+    snapshot.running = pool->executing + (uint32_t)(pool->queue.count - snapshot.queued);
     snapshot.waiting += pool->submitters.length;
     snapshot.workers = pool->workers;
     snapshot.idle = pool->idle_count;
