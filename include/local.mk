@@ -5,9 +5,11 @@ include_HEADERS = include/weir.h
 weirincludedir = $(includedir)/weir
 weirinclude_HEADERS = \
 	include/weir/api.h \
+	include/weir/completions.h \
 	include/weir/config.h \
 	include/weir/error.h \
 	include/weir/estimator.h \
+	include/weir/job.h \
 	include/weir/limiter.h \
 	include/weir/log.h \
 	include/weir/pool.h \

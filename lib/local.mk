@@ -30,15 +30,19 @@ libweir_core_la_SOURCES = \
 	lib/admission/admission.h \
 	lib/admission/depth.c \
 	lib/admission/line.c \
+	lib/admission/partition.c \
+	lib/admission/wheel.c \
 	lib/limiter/limiter.c \
 	lib/limiter/limiter.h \
 	lib/limiter/permit.c \
 	lib/limiter/samples.c \
+	lib/pool/completions.c \
+	lib/pool/deadline.c \
 	lib/pool/job.c \
 	lib/pool/lifecycle.c \
 	lib/pool/pool.c \
 	lib/pool/pool.h \
-	lib/pool/queue.c \
+	lib/pool/node.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/stats.c \

@@ -31,6 +31,14 @@ static int copy_name(weir_limiter *limiter, const char *name)
     return 0;
 }
 
+static void free_parts(weir_limiter *limiter)
+{
+    weir_estimator_destroy(limiter->estimator);
+    weir__partitions_free(&limiter->partitions);
+    free(limiter->name);
+    free(limiter);
+}
+
 static void start_state(weir_limiter *limiter, const struct weir__backlog *backlog)
 {
     const weir_config *config = &limiter->config;
@@ -65,9 +73,10 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
         error = weir__estimator_create(&created->estimator, &created->config);
     if (error == 0)
         error = copy_name(created, name);
+    if (error == 0)
+        error = weir__partitions_init(&created->partitions, created->config.partitions);
     if (error != 0) {
-        weir_estimator_destroy(created->estimator);
-        free(created);
+        free_parts(created);
         return error;
     }
     start_state(created, backlog);
@@ -86,9 +95,7 @@ void weir__limiter_free(weir_limiter *limiter)
     /* In a fork child another thread may have held the lock: the memory goes, the lock is left alone. */
     if (limiter->fork_generation == weir__fork_generation())
         WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
-    weir_estimator_destroy(limiter->estimator);
-    free(limiter->name);
-    free(limiter);
+    free_parts(limiter);
 }
 
 int weir__limiter_usable(const weir_limiter *limiter)
@@ -104,7 +111,7 @@ int weir_limiter_destroy(weir_limiter *limiter)
         return EINVAL;
     if (weir__limiter_usable(limiter) == 0) {
         weir__lock(limiter);
-        bool busy = limiter->holders != 0 || limiter->line.length != 0;
+        bool busy = limiter->holders != 0 || limiter->partitions.callers != 0;
         weir__unlock(limiter);
         if (busy)
             return EBUSY;

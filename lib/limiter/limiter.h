@@ -22,19 +22,21 @@
 /* Samples wait here for the estimator, which runs outside the lock. */
 enum { WEIR__SAMPLES = 64 };
 
-/* A pool's demand for permits, as its limiter sees it: anonymous units of weight 1, first in, first out. */
+/* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
+ * functions are called under lock. */
 struct weir__backlog {
-    uint32_t waiting;  /* guarded by lock: units without a permit: queued jobs and blocked submitters */
-    uint32_t reserved; /* guarded by lock: permits set aside for units whose work has not begun */
-    uint32_t nested;   /* guarded by lock: units at work that wait for later units */
-    bool held;         /* guarded by lock: paused, no unit gets a permit */
-    uint64_t arrived;  /* guarded by lock: units ever */
-    uint64_t departed; /* guarded by lock: units that got a permit or gave up */
-    void *owner;       /* immutable after create; NULL: the limiter stands alone */
-    /* Called under lock after units got permits or the depth changed: the pool puts its house in order. */
+    void *owner; /* immutable; NULL: the limiter stands alone */
+    /* A job or submitter at the head of its line may have permits now. Takes it out of the line; false: it cannot go on
+     * yet (memory was short), and nothing was changed. */
+    bool (*grant)(void *owner, struct weir__unit *unit, struct weir__wakes *wakes);
+    /* Jobs got permits, or the depth changed: the pool puts its house in order. */
     void (*settle)(void *owner, struct weir__wakes *wakes);
-    /* Called without the lock when wakes ask for a new worker. */
-    void (*start_worker)(void *owner);
+    /* Without the lock: what the wakes ask for besides waking. */
+    void (*after)(void *owner, const struct weir__wakes *wakes);
+    uint32_t reserved; /* guarded by lock: permits set aside for jobs that have not begun */
+    uint32_t nested;   /* guarded by lock: permits of jobs that wait for other jobs */
+    uint32_t awaited;  /* guarded by lock: the heaviest of those other jobs */
+    bool held;         /* guarded by lock: paused, no job gets a permit */
 };
 
 /* Completions of the running measuring period, for the queue's depth. */
@@ -59,21 +61,22 @@ struct weir_limiter {
     weir_config config;       /* immutable after create */
     unsigned fork_generation; /* immutable after create */
     struct weir__backlog backlog;
+    struct weir__partitions partitions;
 
     pthread_mutex_t lock;
-    uint32_t limit;     /* guarded by lock: the estimate, or max_limit in monitor mode */
-    uint32_t estimate;  /* guarded by lock */
-    uint32_t heavy;     /* guarded by lock: weight of a permit granted although it exceeds limit, else 0 */
-    uint32_t in_flight; /* guarded by lock: permits whose work has begun */
-    uint32_t holders;   /* guarded by lock: direct callers that hold permits */
-    uint32_t frozen;    /* guarded by lock */
-    uint32_t depth;     /* guarded by lock: D */
-    uint64_t thaw_ns;   /* guarded by lock: calls that began before are not sampled */
-    struct weir__line line;
+    uint32_t limit;                 /* guarded by lock: the estimate, or max_limit in monitor mode */
+    uint32_t estimate;              /* guarded by lock */
+    uint32_t heavy;                 /* guarded by lock: weight of a permit granted although it exceeds limit, else 0 */
+    uint32_t in_flight;             /* guarded by lock: permits whose work has begun */
+    uint32_t holders;               /* guarded by lock: permits of direct callers, not weighted */
+    uint32_t frozen;                /* guarded by lock */
+    uint32_t depth;                 /* guarded by lock: D */
+    uint64_t thaw_ns;               /* guarded by lock: calls that began before are not sampled */
     struct weir__counters counters; /* guarded by lock */
     weir_figures figures;           /* guarded by lock: as of the last sample processed */
     uint64_t reaction_ns;           /* guarded by lock */
     double throughput;              /* guarded by lock: measured */
+    double rtt_mean_ns;             /* guarded by lock: measured; 0: not yet */
 
     weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
     uint32_t sample_count;              /* guarded by lock */
@@ -110,11 +113,9 @@ int weir__limiter_usable(const weir_limiter *limiter);
 static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
 {
     uint32_t ceiling = limiter->heavy > limiter->limit ? limiter->heavy : limiter->limit;
-    return limiter->backlog.nested < ceiling ? ceiling : limiter->backlog.nested + 1;
+    uint32_t least = limiter->backlog.nested != 0 ? limiter->backlog.nested + limiter->backlog.awaited : 0;
+    return ceiling > least ? ceiling : least;
 }
-
-/* Fills the gauges and figures that limiter and pool share; lock held. */
-void weir__limiter_snapshot(const weir_limiter *limiter, weir_stats *stats);
 
 /* ---- permit.c; all with the lock held ---- */
 
@@ -125,12 +126,21 @@ static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weig
     return out + weight <= weir__limiter_ceiling(limiter) || out == 0;
 }
 
-/* Hands free permits to callers and backlog, in the order of their arrival. */
+/* Hands free permits to whom they belong. */
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
+
+/* Puts weight permits of a partition to use: reserved ones, or those of a direct caller. */
+void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight);
 
 /* Takes note of an ended call: its permits are free, its sample waits for the estimator. May drop the lock while the
  * sample buffer is full. */
-void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint32_t weight);
+void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
+
+/* Whether a unit that comes now would be granted at once. */
+bool weir__limiter_is_free(const weir_limiter *limiter, uint32_t weight);
+
+/* Whether the weight can ever be granted. */
+bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight);
 
 /* ---- samples.c; all with the lock held on entry and exit ---- */
 

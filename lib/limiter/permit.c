@@ -15,6 +15,7 @@ struct permit {
     uint64_t start_ns;
     uint32_t in_flight;
     uint32_t weight;
+    uint16_t partition;
 };
 
 #if UINTPTR_MAX > UINT32_MAX
@@ -25,81 +26,88 @@ static void pack(weir_permit *permit, const struct permit *from)
     permit->opaque[0] = (uintptr_t)from->limiter;
     permit->opaque[1] = from->start_ns;
     permit->opaque[2] = (uintptr_t)from->in_flight << 32 | from->weight;
-    permit->opaque[3] = 0;
+    permit->opaque[3] = from->partition;
 }
 
 static struct permit unpack(const weir_permit *permit)
 {
     return (struct permit){(weir_limiter *)permit->opaque[0], permit->opaque[1], (uint32_t)(permit->opaque[2] >> 32),
-                           (uint32_t)permit->opaque[2]};
+                           (uint32_t)permit->opaque[2], (uint16_t)permit->opaque[3]};
 }
 #else
-/* Four words of 32 bits: in flight and weight share one, the first saturating, the second refused above it. */
-#define GREATEST_WEIGHT UINT16_MAX
+/* Four words of 32 bits: the last holds in flight (13 bits, saturating), weight (13 bits, refused above) and partition.
+ */
+#define GREATEST_WEIGHT 0x1fffu
 
 static void pack(weir_permit *permit, const struct permit *from)
 {
-    uint32_t in_flight = from->in_flight < UINT16_MAX ? from->in_flight : UINT16_MAX;
+    uint32_t in_flight = from->in_flight < 0x1fff ? from->in_flight : 0x1fff;
     permit->opaque[0] = (uintptr_t)from->limiter;
     permit->opaque[1] = (uintptr_t)from->start_ns;
     permit->opaque[2] = (uintptr_t)(from->start_ns >> 32);
-    permit->opaque[3] = in_flight << 16 | from->weight;
+    permit->opaque[3] = in_flight << 19 | from->weight << 6 | from->partition;
 }
 
 static struct permit unpack(const weir_permit *permit)
 {
     return (struct permit){(weir_limiter *)permit->opaque[0], (uint64_t)permit->opaque[2] << 32 | permit->opaque[1],
-                           (uint32_t)permit->opaque[3] >> 16, (uint32_t)permit->opaque[3] & UINT16_MAX};
+                           (uint32_t)permit->opaque[3] >> 19, (uint32_t)permit->opaque[3] >> 6 & GREATEST_WEIGHT,
+                           (uint16_t)(permit->opaque[3] & 0x3f)};
 }
 #endif
 
 /* ---- granting; lock held ---- */
 
-/* The permits of one direct caller; returns how many are out then. */
-static uint32_t grant(weir_limiter *limiter, uint32_t weight)
+void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight)
 {
     if (weight > limiter->limit)
         limiter->heavy = weight;
+    limiter->partitions.all[partition].in_use += weight;
+    limiter->partitions.all[partition].granted++;
+}
+
+/* The permits of one direct caller; returns how many are out then. */
+static uint32_t grant(weir_limiter *limiter, uint16_t partition, uint32_t weight)
+{
+    weir__limiter_use(limiter, partition, weight);
     limiter->in_flight += weight;
     limiter->holders++;
     limiter->counters.granted++;
     return limiter->in_flight;
 }
 
-static bool backlog_is_next(const weir_limiter *limiter)
+static void grant_caller(weir_limiter *limiter, struct weir__caller *caller, struct weir__wakes *wakes)
 {
-    const struct weir__backlog *backlog = &limiter->backlog;
-    if (backlog->waiting == 0 || backlog->held)
-        return false;
-    return limiter->line.first == NULL || limiter->line.first->position > backlog->departed;
+    caller->in_flight = grant(limiter, caller->unit.partition, caller->unit.weight);
+    weir__partition_leave(&limiter->partitions, &caller->unit);
+    weir__wakes_add(wakes, caller, 0);
 }
 
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
 {
+    struct weir__backlog *backlog = &limiter->backlog;
     bool served = false;
     for (;;) {
-        struct weir__caller *caller = limiter->line.first;
-        if (backlog_is_next(limiter)) {
-            if (!weir__limiter_fits(limiter, 1))
-                break;
-            limiter->backlog.waiting--;
-            limiter->backlog.reserved++;
-            limiter->backlog.departed++;
-            served = true;
-        } else if (caller != NULL && weir__limiter_fits(limiter, caller->weight)) {
-            caller->in_flight = grant(limiter, caller->weight);
-            weir__line_decide(&limiter->line, caller, 0, wakes);
-        } else {
+        struct weir__unit *unit =
+            weir__partitions_next(&limiter->partitions, weir__limiter_ceiling(limiter), backlog->held);
+        if (unit == NULL || !weir__limiter_fits(limiter, unit->weight))
             break;
+        if (unit->kind == WEIR__CALLER) {
+            grant_caller(limiter, (struct weir__caller *)unit, wakes);
+            continue;
         }
+        if (!backlog->grant(backlog->owner, unit, wakes))
+            break;
+        served = true;
     }
     if (served)
-        limiter->backlog.settle(limiter->backlog.owner, wakes);
+        backlog->settle(backlog->owner, wakes);
 }
 
-void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint32_t weight)
+void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight)
 {
     limiter->in_flight -= weight;
+    limiter->partitions.all[partition].in_use -= weight;
     if (limiter->heavy == weight)
         limiter->heavy = 0;
     limiter->counters.ended[sample->outcome]++;
@@ -112,37 +120,25 @@ void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
     weir__wakes_callers(wakes);
     if (wakes->worker != NULL)
         weir__unpark(wakes->worker);
-    if (wakes->start_worker)
-        limiter->backlog.start_worker(limiter->backlog.owner);
+    if (wakes->keeper != NULL)
+        weir__unpark(wakes->keeper);
+    if (wakes->start_worker || wakes->start_keeper)
+        limiter->backlog.after(limiter->backlog.owner, wakes);
 }
 
 /* ---- acquire ---- */
 
-static bool is_free(const weir_limiter *limiter, uint32_t weight)
+bool weir__limiter_is_free(const weir_limiter *limiter, uint32_t weight)
 {
-    return limiter->line.first == NULL && (limiter->backlog.waiting == 0 || limiter->backlog.held) &&
-           weir__limiter_fits(limiter, weight);
+    const struct weir__partitions *partitions = &limiter->partitions;
+    if (!weir__limiter_fits(limiter, weight))
+        return false;
+    if (partitions->callers == 0 && (limiter->backlog.held || partitions->queued + partitions->submitters == 0))
+        return true;
+    return false; /* a heavy one waits at the head of its line: newcomers stay behind it */
 }
 
-/* Whether it is free, after samples that still wait have had their say. */
-static bool becomes_free(weir_limiter *limiter, uint32_t weight)
-{
-    return is_free(limiter, weight) || (weir__samples_process(limiter) && is_free(limiter, weight));
-}
-
-static int wait_in_line(weir_limiter *limiter, uint32_t weight, uint64_t deadline_ns, uint32_t *in_flight)
-{
-    struct weir__caller caller;
-    weir__caller_init(&caller, weight);
-    caller.position = limiter->backlog.arrived;
-    weir__line_append(&limiter->line, &caller);
-    int verdict = weir__line_wait(&limiter->line, &caller, &limiter->lock, deadline_ns);
-    *in_flight = caller.in_flight;
-    weir__caller_destroy(&caller);
-    return verdict;
-}
-
-static bool weight_is_good(const weir_limiter *limiter, unsigned weight)
+bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight)
 {
     uint32_t most = limiter->config.algorithm == WEIR_FIXED && limiter->config.mode != WEIR_MONITOR
                         ? limiter->config.initial_limit
@@ -150,58 +146,78 @@ static bool weight_is_good(const weir_limiter *limiter, unsigned weight)
     return weight >= 1 && weight <= most && weight <= GREATEST_WEIGHT;
 }
 
-static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, uint64_t deadline_ns, bool wait)
+/* Whether it is free, after samples that still wait have had their say. */
+static bool becomes_free(weir_limiter *limiter, uint32_t weight)
+{
+    return weir__limiter_is_free(limiter, weight) ||
+           (weir__samples_process(limiter) && weir__limiter_is_free(limiter, weight));
+}
+
+static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t deadline_ns, struct weir__wakes *wakes)
+{
+    struct weir__caller caller;
+    weir__caller_init(&caller, WEIR__CALLER, wanted->weight, wanted->partition);
+    weir__partition_join(&limiter->partitions, &caller.unit);
+    int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
+    wanted->in_flight = caller.in_flight;
+    if (verdict == ETIMEDOUT) {
+        weir__partition_leave(&limiter->partitions, &caller.unit);
+        limiter->counters.timed_out++;
+        weir__limiter_dispatch(limiter, wakes); /* a heavy caller that leaves may have held up lighter ones */
+    }
+    weir__caller_destroy(&caller);
+    return verdict;
+}
+
+static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, const char *partition_name,
+                   uint64_t deadline_ns, bool wait)
 {
     int error = weir__limiter_usable(limiter);
     if (error != 0)
         return error;
-    if (permit == NULL || !weight_is_good(limiter, weight))
+    int partition = weir__partition_find(&limiter->partitions, partition_name);
+    if (permit == NULL || partition < 0 || !weir__limiter_weight_is_good(limiter, weight))
         return EINVAL;
-    struct permit granted = {limiter, 0, 0, weight};
+    struct permit wanted = {limiter, 0, 0, weight, (uint16_t)partition};
     struct weir__wakes wakes = {0};
     weir__lock(limiter);
     if (becomes_free(limiter, weight)) {
-        granted.in_flight = grant(limiter, weight);
+        wanted.in_flight = grant(limiter, wanted.partition, weight);
     } else if (!wait) {
         error = EAGAIN;
         limiter->counters.shed++;
+        limiter->partitions.all[partition].shed++;
     } else {
-        error = wait_in_line(limiter, weight, deadline_ns, &granted.in_flight);
-    }
-    if (error == ETIMEDOUT) {
-        limiter->counters.timed_out++;
-        weir__limiter_dispatch(limiter, &wakes); /* a heavy caller that leaves may have held up lighter ones */
+        error = wait_in_line(limiter, &wanted, deadline_ns, &wakes);
     }
     weir__unlock(limiter);
     weir__limiter_wake(limiter, &wakes);
     if (error != 0)
         return error;
-    granted.start_ns = weir_now_ns(); /* here, not at the grant: the wake-up is no work of the downstream */
-    pack(permit, &granted);
+    wanted.start_ns = weir_now_ns(); /* here, not at the grant: the wake-up is no work of the downstream */
+    pack(permit, &wanted);
     return 0;
 }
 
 int weir_limiter_acquire(weir_limiter *limiter, weir_permit *permit)
 {
-    return acquire(limiter, permit, 1, WEIR_FOREVER, true);
+    return acquire(limiter, permit, 1, NULL, WEIR_FOREVER, true);
 }
 
 int weir_limiter_tryacquire(weir_limiter *limiter, weir_permit *permit)
 {
-    return acquire(limiter, permit, 1, 0, false);
+    return acquire(limiter, permit, 1, NULL, 0, false);
 }
 
 int weir_limiter_timedacquire(weir_limiter *limiter, weir_permit *permit, uint64_t deadline_ns)
 {
-    return acquire(limiter, permit, 1, deadline_ns, true);
+    return acquire(limiter, permit, 1, NULL, deadline_ns, true);
 }
 
 int weir_limiter_acquire_many(weir_limiter *limiter, weir_permit *permit, unsigned weight, const char *partition,
                               uint64_t deadline_ns)
 {
-    if (partition != NULL)
-        return EINVAL; /* no limiter has partitions yet, so every name is unknown */
-    return acquire(limiter, permit, weight, deadline_ns, true);
+    return acquire(limiter, permit, weight, partition, deadline_ns, true);
 }
 
 /* ---- release ---- */
@@ -224,7 +240,7 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
-    weir__limiter_end(limiter, &sample, held.weight);
+    weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);
     weir__limiter_dispatch(limiter, &wakes);

@@ -23,7 +23,7 @@ static void wake_full(weir_limiter *limiter)
 {
     struct weir__wakes wakes = {0};
     while (limiter->full.first != NULL)
-        weir__line_decide(&limiter->full, limiter->full.first, 0, &wakes);
+        weir__line_decide(&limiter->full, (struct weir__caller *)limiter->full.first, 0, &wakes);
     weir__unlock(limiter);
     weir__wakes_callers(&wakes);
 }
@@ -34,9 +34,9 @@ void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
         if (weir__samples_process(limiter))
             continue;
         struct weir__caller caller;
-        weir__caller_init(&caller, 0);
-        weir__line_append(&limiter->full, &caller);
-        (void)weir__line_wait(&limiter->full, &caller, &limiter->lock, WEIR_FOREVER);
+        weir__caller_init(&caller, WEIR__CALLER, 0, 0);
+        weir__line_append(&limiter->full, &caller.unit);
+        (void)weir__caller_wait(&caller, &limiter->lock, WEIR_FOREVER);
         weir__caller_destroy(&caller);
     }
     limiter->samples[limiter->sample_count++] = *sample;
@@ -125,6 +125,7 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
     limiter->figures = figures;
     limiter->reaction_ns = reaction_ns;
     limiter->throughput = limiter->flow.throughput;
+    limiter->rtt_mean_ns = limiter->flow.rtt_ns;
     bool changed = estimate != old && limiter->frozen == 0;
     if (changed)
         set_limit(limiter, estimate);

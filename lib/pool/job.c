@@ -5,105 +5,281 @@
 #endif
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "pool/pool.h"
 
-/* Jobs that are more than a function and its argument: called ones, and those with a large copied argument. Both are
- * told from plain ones by their function. */
+/* ---- states ---- */
 
-/* ---- a large copy: an allocation of its own, which the job frees ---- */
-
-struct large_copy {
-    weir_fn *fn;
-    _Alignas(max_align_t) unsigned char bytes[];
-};
-
-static weir_outcome run_large_copy(void *arg)
+static enum weir__job_state state_of(const weir_job *job)
 {
-    struct large_copy *copy = arg;
-    weir_outcome outcome = WEIR_IGNORE;
-    pthread_cleanup_push(free, copy); /* also when the job ends its thread */
-    outcome = copy->fn(copy->bytes);
-    pthread_cleanup_pop(1);
-    return outcome;
+    const struct weir__handle *handle = (const struct weir__handle *)job->opaque;
+    /* acquire pairs with the release in publish_state: who sees the end sees what the job did */
+    return (enum weir__job_state)atomic_load_explicit(&handle->unit.state, memory_order_acquire);
 }
 
-int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+static bool has_ended(enum weir__job_state state)
 {
-    if (fn == NULL || (data == NULL && size != 0))
+    return state >= WEIR__SUCCEEDED;
+}
+
+/* What weir_job_wait says of an ended job. */
+static int status_of(enum weir__job_state state)
+{
+    if (state == WEIR__CANCELLED)
+        return ECANCELED;
+    return state == WEIR__EXPIRED ? ETIMEDOUT : 0;
+}
+
+int weir_job_outcome(const weir_job *job, weir_outcome *outcome)
+{
+    if (job == NULL)
         return EINVAL;
-    if (size <= WEIR__COPY_BYTES) {
-        struct weir__work small = {
-            .fn = fn, .arg = (void *)(uintptr_t)data, .copy_size = (uint32_t)size, .is_copy = true};
-        return weir__pool_put(pool, &small, true, WEIR_FOREVER);
+    enum weir__job_state state = state_of(job);
+    if (state == WEIR__NEW)
+        return EINVAL;
+    if (!has_ended(state))
+        return EINPROGRESS;
+    int status = status_of(state);
+    if (status == 0 && outcome != NULL)
+        *outcome = (weir_outcome)(state - WEIR__SUCCEEDED);
+    return status;
+}
+
+void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes)
+{
+    struct weir__handle *handle = weir__handle_of(job);
+    while (handle->waiters != NULL) {
+        struct weir__caller *waiter = (struct weir__caller *)handle->waiters;
+        handle->waiters = waiter->unit.next;
+        weir__wakes_add(wakes, waiter, status_of(state));
     }
+    /* release pairs with the acquire in state_of */
+    atomic_store_explicit(&handle->unit.state, (uint8_t)state, memory_order_release);
+}
+
+/* ---- delivery ---- */
+
+void weir__job_deliver(weir_job *job)
+{
+    if (job->on_done != NULL)
+        job->on_done(job);
+    else
+        weir__completions_put(job->completions, job);
+}
+
+void weir__job_delivered(weir_pool *pool)
+{
+    struct weir__wakes wakes = {0};
+    weir__lock(pool->limiter);
+    pool->delivering--;
+    weir__pool_notice(pool, &wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+}
+
+bool weir__job_end_waiting(weir_pool *pool, weir_job *job, enum weir__job_state state, struct weir__wakes *wakes)
+{
+    struct weir__unit *unit = &weir__handle_of(job)->unit;
+    bool delivers = weir__job_has_delivery(job);
+    if (state_of(job) == WEIR__QUEUED) {
+        weir__partition_leave(&pool->limiter->partitions, unit);
+        weir__deadline_remove(pool, weir__handle_of(job));
+        weir__deadline_watch_queue(pool);
+    } else {
+        weir__pool_unready(pool, unit);
+    }
+    if (state == WEIR__EXPIRED)
+        pool->counters.expired++;
+    else
+        pool->counters.cancelled++;
+    if (delivers)
+        pool->delivering++;
+    weir__job_publish(job, state, wakes);
+    weir__limiter_dispatch(pool->limiter, wakes);
+    weir__pool_settle(pool, wakes); /* there is room in the queue */
+    weir__pool_notice(pool, wakes);
+    return delivers;
+}
+
+/* ---- submit ---- */
+
+/* Claims the job for a submit: EBUSY while an earlier one is not over. */
+static int claim(weir_pool *pool, weir_job *job)
+{
+    int partition = weir__partition_find(&pool->limiter->partitions, job->partition);
+    uint32_t weight = job->weight != 0 ? job->weight : 1;
+    if (partition < 0 || !weir__limiter_weight_is_good(pool->limiter, weight))
+        return EINVAL;
+    struct weir__handle *handle = weir__handle_of(job);
+    uint8_t state = (uint8_t)state_of(job);
+    /* acquire pairs with the release in weir__job_publish: the job's earlier end comes before its new life */
+    if ((state != WEIR__NEW && !has_ended((enum weir__job_state)state)) ||
+        !atomic_compare_exchange_strong_explicit(&handle->unit.state, &state, WEIR__SUBMITTING, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return EBUSY;
+    handle->unit.weight = weight;
+    handle->unit.partition = (uint16_t)partition;
+    handle->unit.kind = WEIR__HANDLE;
+    handle->timer.previous = NULL;
+    handle->pool = pool;
+    handle->waiters = NULL;
+    return 0;
+}
+
+static int submit(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_ns)
+{
     int error = weir__pool_usable(pool);
     if (error != 0)
         return error;
-    struct large_copy *copy = size <= SIZE_MAX - sizeof *copy ? weir__allocate(sizeof *copy + size) : NULL;
-    if (copy == NULL)
-        return ENOMEM;
-    copy->fn = fn;
-    memcpy(copy->bytes, data, size);
-    struct weir__work work = {.fn = run_large_copy, .arg = copy};
-    error = weir__pool_put(pool, &work, true, WEIR_FOREVER);
+    if (job == NULL || job->fn == NULL || (job->on_done != NULL && job->completions != NULL))
+        return EINVAL;
+    error = claim(pool, job);
     if (error != 0)
-        free(copy);
+        return error;
+    error = weir__pool_put_job(pool, job, wait, deadline_ns);
+    if (error != 0) /* it was never admitted; release pairs with the acquire in claim */
+        atomic_store_explicit(&weir__handle_of(job)->unit.state, WEIR__NEW, memory_order_release);
     return error;
 }
 
-/* ---- a call: its submitter waits ---- */
-
-struct call {
-    struct weir__caller caller; /* its verdict is the call's error */
-    weir_fn *fn;                /* immutable */
-    void *arg;                  /* immutable */
-    weir_outcome outcome;       /* written before the verdict */
-};
-
-static weir_outcome run_call(void *arg)
+int weir_job_submit(weir_pool *pool, weir_job *job)
 {
-    struct call *call = arg;
-    return call->fn(call->arg);
+    return submit(pool, job, true, WEIR_FOREVER);
 }
 
-void weir__work_done(const struct weir__work *work, weir_outcome outcome, int verdict, struct weir__wakes *wakes)
+int weir_job_trysubmit(weir_pool *pool, weir_job *job)
 {
-    if (work->fn != run_call)
-        return;
-    struct call *call = work->arg;
-    call->outcome = outcome;
-    weir__wakes_add(wakes, &call->caller, verdict);
+    return submit(pool, job, false, 0);
 }
 
-void weir__work_discard(const struct weir__work *work)
+int weir_job_timedsubmit(weir_pool *pool, weir_job *job, uint64_t deadline_ns)
 {
-    if (work->fn == run_large_copy)
-        free(work->arg);
+    return submit(pool, job, true, deadline_ns);
 }
 
-/* Whether a job of this pool may wait for one that it submits now: a permit is free for that, or a running job that
- * does not wait itself will free one. From the moment it may, the ceiling holds a place for the job it waits for. */
-static bool enter_nested(weir_pool *pool)
+/* ---- cancel ---- */
+
+int weir_job_cancel(weir_job *job)
 {
-    weir_limiter *limiter = pool->limiter;
-    weir__lock(limiter);
-    bool free_permit = limiter->backlog.waiting == 0 && limiter->line.first == NULL && weir__limiter_fits(limiter, 1);
-    bool may_wait = free_permit || limiter->backlog.nested + 1 < pool->executing;
-    if (may_wait)
-        limiter->backlog.nested++;
-    weir__unlock(limiter);
-    return may_wait;
+    if (job == NULL || state_of(job) == WEIR__NEW)
+        return EINVAL;
+    if (has_ended(state_of(job)))
+        return EALREADY;
+    weir_pool *pool = weir__handle_of(job)->pool;
+    int error = weir__pool_usable(pool);
+    if (error != 0)
+        return error;
+    struct weir__wakes wakes = {0};
+    bool delivers = false;
+    weir__lock(pool->limiter);
+    enum weir__job_state state = state_of(job);
+    if (state == WEIR__QUEUED || state == WEIR__READY || state == WEIR__READY_LATE)
+        delivers = weir__job_end_waiting(pool, job, WEIR__CANCELLED, &wakes);
+    else
+        error = has_ended(state) ? EALREADY : EBUSY;
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+    if (delivers) {
+        weir__job_deliver(job);
+        weir__job_delivered(pool);
+    }
+    return error;
+}
+
+/* ---- wait ---- */
+
+/* Whether a job of this pool may wait for one that has no permits yet: they are free, or a running job that does not
+ * wait itself will free some. Lock held. */
+static bool may_wait_nested(const weir_pool *pool, uint32_t weight)
+{
+    return weir__limiter_is_free(pool->limiter, weight) || pool->nested_jobs + 1 < pool->executing;
+}
+
+/* From the moment a job waits, the ceiling holds a place for what it waits for: the limit may fall meanwhile. */
+static void enter_nested(weir_pool *pool, uint32_t awaited)
+{
+    struct weir__backlog *backlog = &pool->limiter->backlog;
+    pool->nested_jobs++;
+    backlog->nested += weir__current_worker->work.weight;
+    if (awaited > backlog->awaited)
+        backlog->awaited = awaited;
 }
 
 static void leave_nested(weir_pool *pool)
 {
-    weir__lock(pool->limiter);
-    pool->limiter->backlog.nested--;
-    weir__unlock(pool->limiter);
+    struct weir__backlog *backlog = &pool->limiter->backlog;
+    pool->nested_jobs--;
+    backlog->nested -= weir__current_worker->work.weight;
+    if (pool->nested_jobs == 0)
+        backlog->awaited = 0;
 }
+
+static bool is_nested(const weir_pool *pool)
+{
+    return weir__current_worker != NULL && weir__current_worker->pool == pool;
+}
+
+static void forget_waiter(struct weir__handle *handle, struct weir__caller *waiter)
+{
+    struct weir__unit **link = &handle->waiters;
+    while (*link != &waiter->unit)
+        link = &(*link)->next;
+    *link = waiter->unit.next;
+}
+
+/* Lock held, dropped meanwhile; the job has not ended. */
+static int wait_for(weir_pool *pool, weir_job *job, uint64_t deadline_ns, struct weir__wakes *wakes)
+{
+    struct weir__handle *handle = weir__handle_of(job);
+    bool nested = is_nested(pool);
+    if (nested) {
+        enum weir__job_state state = state_of(job);
+        if ((state == WEIR__QUEUED || state == WEIR__SUBMITTING) && !may_wait_nested(pool, handle->unit.weight))
+            return EDEADLK;
+        enter_nested(pool, handle->unit.weight);
+        weir__limiter_dispatch(pool->limiter, wakes);
+        weir__pool_send_worker(pool, wakes);
+    }
+    struct weir__caller waiter;
+    weir__caller_init(&waiter, WEIR__CALLER, 0, 0);
+    waiter.unit.next = handle->waiters;
+    handle->waiters = &waiter.unit;
+    if (wakes->callers != NULL || wakes->worker != NULL || wakes->start_worker) {
+        weir__unlock(pool->limiter);
+        weir__limiter_wake(pool->limiter, wakes);
+        *wakes = (struct weir__wakes){0};
+        weir__lock(pool->limiter);
+    }
+    int verdict = weir__caller_wait(&waiter, &pool->limiter->lock, deadline_ns);
+    if (verdict == ETIMEDOUT && waiter.verdict == WEIR__PENDING) {
+        forget_waiter(handle, &waiter);
+        verdict = EINPROGRESS;
+    }
+    weir__caller_destroy(&waiter);
+    if (nested)
+        leave_nested(pool);
+    return verdict;
+}
+
+int weir_job_wait(weir_job *job, uint64_t deadline_ns)
+{
+    if (job == NULL || state_of(job) == WEIR__NEW)
+        return EINVAL;
+    if (has_ended(state_of(job)))
+        return status_of(state_of(job));
+    weir_pool *pool = weir__handle_of(job)->pool;
+    int error = weir__pool_usable(pool);
+    if (error != 0)
+        return error;
+    struct weir__wakes wakes = {0};
+    weir__lock(pool->limiter);
+    enum weir__job_state state = state_of(job);
+    error = has_ended(state) ? status_of(state) : wait_for(pool, job, deadline_ns, &wakes);
+    weir__unlock(pool->limiter);
+    return error;
+}
+
+/* ---- call ---- */
 
 int weir_pool_call(weir_pool *pool, weir_fn *fn, void *arg, weir_outcome *outcome)
 {
@@ -112,21 +288,24 @@ int weir_pool_call(weir_pool *pool, weir_fn *fn, void *arg, weir_outcome *outcom
         return error;
     if (fn == NULL)
         return EINVAL;
-    bool nested = weir__pool_is_mine(pool);
-    if (nested && !enter_nested(pool))
-        return EDEADLK;
-    struct call call = {.fn = fn, .arg = arg, .outcome = WEIR_IGNORE};
-    weir__caller_init(&call.caller, 1);
-    struct weir__work work = {.fn = run_call, .arg = &call};
-    error = weir__pool_put(pool, &work, true, WEIR_FOREVER);
-    if (error == 0) {
-        (void)weir__park(&call.caller.parker, WEIR_FOREVER);
-        error = call.caller.verdict;
+    if (is_nested(pool)) { /* look before queueing what could not be waited for */
+        weir__lock(pool->limiter);
+        bool may_wait = may_wait_nested(pool, 1);
+        weir__unlock(pool->limiter);
+        if (!may_wait)
+            return EDEADLK;
     }
-    if (nested)
-        leave_nested(pool);
+    weir_job job = WEIR_JOB_INIT(fn, arg);
+    error = weir_job_submit(pool, &job);
+    if (error != 0)
+        return error;
+    error = weir_job_wait(&job, WEIR_FOREVER);
+    while (error == EDEADLK) { /* since the look above the others have begun to wait, too */
+        if (weir_job_cancel(&job) == 0)
+            return EDEADLK;
+        error = weir_job_wait(&job, WEIR_FOREVER);
+    }
     if (error == 0 && outcome != NULL)
-        *outcome = call.outcome;
-    weir__caller_destroy(&call.caller);
+        (void)weir_job_outcome(&job, outcome);
     return error;
 }

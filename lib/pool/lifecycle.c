@@ -5,6 +5,7 @@
 #endif
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "pool/pool.h"
 
@@ -27,9 +28,11 @@ void weir__pool_notice(weir_pool *pool, struct weir__wakes *wakes)
         if (idle != NULL)
             wakes->worker = &idle->parker;
     }
+    if (empty && pool->state != WEIR__OPEN && pool->keeper.exists)
+        wakes->keeper = &pool->keeper.parker;
     struct weir__watcher *watcher = (struct weir__watcher *)pool->watchers.first;
     while (watcher != NULL) {
-        struct weir__watcher *next = (struct weir__watcher *)watcher->caller.next;
+        struct weir__watcher *next = (struct weir__watcher *)watcher->caller.unit.next;
         if (is_over(pool, watcher->for_threads))
             weir__line_decide(&pool->watchers, &watcher->caller, 0, wakes);
         watcher = next;
@@ -41,9 +44,11 @@ int weir__pool_watch(weir_pool *pool, bool for_threads, uint64_t deadline_ns)
     if (is_over(pool, for_threads))
         return 0;
     struct weir__watcher watcher = {.for_threads = for_threads};
-    weir__caller_init(&watcher.caller, 0);
-    weir__line_append(&pool->watchers, &watcher.caller);
-    int verdict = weir__line_wait(&pool->watchers, &watcher.caller, &pool->limiter->lock, deadline_ns);
+    weir__caller_init(&watcher.caller, WEIR__CALLER, 0, 0);
+    weir__line_append(&pool->watchers, &watcher.caller.unit);
+    int verdict = weir__caller_wait(&watcher.caller, &pool->limiter->lock, deadline_ns);
+    if (verdict == ETIMEDOUT)
+        weir__line_remove(&pool->watchers, &watcher.caller.unit);
     weir__caller_destroy(&watcher.caller);
     return verdict;
 }
@@ -63,14 +68,17 @@ int weir_pool_drain(weir_pool *pool, uint64_t deadline_ns)
 
 /* ---- pause and resume ---- */
 
-/* Lock held: jobs that have not begun give their permits back. */
-static void hold(weir_pool *pool)
+/* Lock held: ready jobs give their permits back and return to the head of their lines, in their order. */
+static void hold(weir_pool *pool, struct weir__wakes *wakes)
 {
-    struct weir__backlog *backlog = &pool->limiter->backlog;
-    backlog->held = true;
-    backlog->waiting += backlog->reserved;
-    backlog->departed -= backlog->reserved;
-    backlog->reserved = 0;
+    struct weir__partitions *partitions = &pool->limiter->partitions;
+    pool->limiter->backlog.held = true;
+    while (pool->ready.last != NULL) {
+        struct weir__unit *unit = pool->ready.last;
+        weir__pool_unready(pool, unit);
+        weir__partition_return(partitions, unit);
+        weir__pool_begin_to_wait(pool, unit, wakes);
+    }
 }
 
 int weir_pool_pause(weir_pool *pool)
@@ -81,7 +89,7 @@ int weir_pool_pause(weir_pool *pool)
     struct weir__wakes wakes = {0};
     weir__lock(pool->limiter);
     if (pool->state == WEIR__OPEN) {
-        hold(pool);
+        hold(pool, &wakes);
         weir__limiter_dispatch(pool->limiter, &wakes); /* direct callers of the limiter are not paused */
     } else {
         error = ESHUTDOWN;
@@ -98,7 +106,8 @@ int weir_pool_resume(weir_pool *pool)
         return error;
     struct weir__wakes wakes = {0};
     weir__lock(pool->limiter);
-    pool->limiter->backlog.held = false;
+    if (pool->state != WEIR__CANCELLING)
+        pool->limiter->backlog.held = false;
     weir__limiter_dispatch(pool->limiter, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
@@ -107,32 +116,66 @@ int weir_pool_resume(weir_pool *pool)
 
 /* ---- shutdown ---- */
 
-/* Lock held: takes everything that is queued out of the pool. */
-static struct weir__queue cancel_queue(weir_pool *pool)
+/* Ends one job that waits, in a line or ready; NULL: there is none. Lock held. *delivers: its handle has to be
+ * delivered. */
+static struct weir__unit *cancel_one(weir_pool *pool, bool *delivers, struct weir__wakes *wakes)
 {
-    struct weir__backlog *backlog = &pool->limiter->backlog;
-    struct weir__queue cancelled = pool->queue;
-    pool->queue = (struct weir__queue){0};
-    pool->counters.cancelled += cancelled.count;
-    backlog->departed += backlog->waiting;
-    backlog->waiting = 0;
-    backlog->reserved = 0;
-    return cancelled;
+    struct weir__partitions *partitions = &pool->limiter->partitions;
+    struct weir__unit *unit = pool->ready.first;
+    *delivers = false;
+    for (uint16_t i = 0; unit == NULL && i < partitions->count; i++) {
+        unit = partitions->all[i].line.first;
+        while (unit != NULL && unit->kind == WEIR__CALLER)
+            unit = unit->next;
+    }
+    if (unit == NULL)
+        return NULL;
+    if (unit->kind == WEIR__HANDLE) {
+        *delivers = weir__job_end_waiting(pool, weir__job_of((struct weir__handle *)unit), WEIR__CANCELLED, wakes);
+        return unit;
+    }
+    if (unit == pool->ready.first)
+        weir__pool_unready(pool, unit);
+    else
+        weir__partition_leave(partitions, unit);
+    pool->counters.cancelled++;
+    return unit;
 }
 
-/* Tells whoever waits for the cancelled jobs; without the lock. */
-static void discard(struct weir__queue *cancelled)
+/* Takes everything that waits out of the pool, a few jobs per turn of the lock: a million of them must not stop those
+ * that run. Lock held on entry and exit. */
+static void cancel_waiting(weir_pool *pool)
 {
-    _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES];
-    while (cancelled->count > 0) {
-        struct weir__work work = weir__queue_pop(cancelled, copy);
+    enum { PER_TURN = 64 };
+    struct weir__unit *unit;
+    do {
         struct weir__wakes wakes = {0};
-        weir__work_discard(&work);
-        weir__work_done(&work, WEIR_IGNORE, ECANCELED, &wakes);
-        weir__wakes_callers(&wakes);
-    }
-    weir__chunks_free(cancelled->first);
-    weir__chunks_free(cancelled->spare);
+        struct weir__unit *nodes[PER_TURN];
+        weir_job *jobs[PER_TURN];
+        unsigned node_count = 0;
+        unsigned job_count = 0;
+        for (int i = 0; i < PER_TURN; i++) {
+            bool delivers;
+            unit = cancel_one(pool, &delivers, &wakes);
+            if (unit == NULL)
+                break;
+            if (delivers)
+                jobs[job_count++] = weir__job_of((struct weir__handle *)unit);
+            else if (unit->kind != WEIR__HANDLE)
+                nodes[node_count++] = unit;
+        }
+        weir__unlock(pool->limiter);
+        weir__limiter_wake(pool->limiter, &wakes);
+        for (unsigned i = 0; i < node_count; i++) {
+            weir__unit_discard(nodes[i]);
+            free(nodes[i]);
+        }
+        for (unsigned i = 0; i < job_count; i++) {
+            weir__job_deliver(jobs[i]);
+            weir__job_delivered(pool);
+        }
+        weir__lock(pool->limiter);
+    } while (unit != NULL);
 }
 
 int weir_pool_shutdown(weir_pool *pool, weir_shutdown how, uint64_t deadline_ns)
@@ -145,21 +188,19 @@ int weir_pool_shutdown(weir_pool *pool, weir_shutdown how, uint64_t deadline_ns)
     if (weir__pool_is_mine(pool))
         return EDEADLK;
     struct weir__wakes wakes = {0};
-    struct weir__queue cancelled = {0};
     weir__lock(pool->limiter);
     if (how == WEIR_CANCEL)
         pool->state = WEIR__CANCELLING;
     else if (pool->state == WEIR__OPEN)
         pool->state = WEIR__FINISHING;
     weir__pool_refuse_submitters(pool, ESHUTDOWN, &wakes);
-    if (how == WEIR_CANCEL)
-        cancelled = cancel_queue(pool);
-    pool->limiter->backlog.held = false;
+    pool->limiter->backlog.held = pool->state == WEIR__CANCELLING; /* nothing starts any more */
+    if (pool->state == WEIR__CANCELLING)
+        cancel_waiting(pool);
     weir__limiter_dispatch(pool->limiter, &wakes);
     weir__pool_notice(pool, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
-    discard(&cancelled);
 
     weir__lock(pool->limiter);
     error = weir__pool_watch(pool, false, deadline_ns);

@@ -17,11 +17,32 @@ int weir__pool_usable(const weir_pool *pool)
     return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
 }
 
+/* In a fork child: nodes of jobs that the parent runs. What large copied arguments hold goes with them; handles are the
+ * program's. */
+static void free_lines(weir_pool *pool)
+{
+    struct weir__line *lines[1 + WEIR__PARTITIONS_MOST] = {&pool->ready};
+    uint16_t count = pool->limiter != NULL ? pool->limiter->partitions.count : 0;
+    for (uint16_t i = 0; i < count; i++)
+        lines[1 + i] = &pool->limiter->partitions.all[i].line;
+    for (uint16_t i = 0; i < 1 + count; i++) {
+        struct weir__unit *unit = lines[i]->first;
+        while (unit != NULL) {
+            struct weir__unit *next = unit->next;
+            if (unit->kind == WEIR__PLAIN || unit->kind == WEIR__COPY) {
+                weir__unit_discard(unit);
+                free(unit);
+            }
+            unit = next;
+        }
+    }
+}
+
 /* Frees what a pool without threads, or of another process, consists of. */
 static void free_pool(weir_pool *pool)
 {
-    weir__chunks_free(pool->queue.first);
-    weir__chunks_free(pool->queue.spare);
+    free_lines(pool);
+    weir__nodes_free(&pool->nodes);
     while (pool->all != NULL) { /* in a fork child: workers that exist in the parent only */
         struct weir__worker *worker = pool->all;
         pool->all = worker->next;
@@ -47,15 +68,10 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     if (pool == NULL)
         return EINVAL;
     weir_pool *created = weir__allocate(sizeof *created);
-    struct weir__chunk *chunk = weir__chunk_create();
-    if (created == NULL || chunk == NULL) {
-        free(created);
-        weir__chunks_free(chunk);
+    if (created == NULL)
         return ENOMEM;
-    }
-    weir__queue_grow(&created->queue, chunk);
     struct weir__backlog backlog = {
-        .owner = created, .settle = weir__pool_settle, .start_worker = weir__pool_start_worker};
+        .owner = created, .grant = weir__pool_grant, .settle = weir__pool_settle, .after = weir__pool_after};
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
     if (error == 0)
         error = refuse_max_limit(created->limiter);
@@ -63,6 +79,8 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
         free_pool(created);
         return error;
     }
+    weir__parker_init(&created->keeper.parker);
+    weir__wheel_init(&created->deadlines, weir_now_ns(), weir__job_due_ns);
     WEIR__MUST(pthread_mutex_init(&created->start_lock, NULL));
     *pool = created;
     return 0;
@@ -76,7 +94,7 @@ weir_limiter *weir_pool_limiter(weir_pool *pool)
 /* Lock held. */
 static bool has_direct_callers(const weir_pool *pool)
 {
-    return pool->limiter->holders != 0 || pool->limiter->line.length != 0;
+    return pool->limiter->holders != 0 || pool->limiter->partitions.callers != 0;
 }
 
 int weir_pool_destroy(weir_pool *pool)
@@ -101,6 +119,7 @@ int weir_pool_destroy(weir_pool *pool)
     if (busy)
         return EBUSY;
     WEIR__MUST(pthread_mutex_destroy(&pool->start_lock));
+    weir__parker_destroy(&pool->keeper.parker);
     free_pool(pool);
     return 0;
 }

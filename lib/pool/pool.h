@@ -5,97 +5,94 @@
 
 /* Workers and the jobs they run.
  *
- * A job's way: it is pushed to the queue; as soon as it is among the first for which a permit is free, a permit is
- * reserved for it (limiter->backlog.reserved; reserved jobs are always the first of the queue); a worker takes the
- * first job and turns its reservation into a permit in flight. A blocked submitter's job lies on the submitter's stack
- * until there is room.
+ * A job's way: it joins the line of its partition; when it is first in line and permits are free, they are reserved and
+ * it moves to the ready line; a worker takes it from there and its permits are in flight. A submitter at the ceiling
+ * stands in the same line with its job behind it, until there is room.
  *
- * note:chained-wake -- at most one worker is on its way at a time (`waking`). Whoever reserves a permit while none is
- * sends one; a worker that arrives, and finds that more is reserved than it takes, sends the next before it runs its
- * job. A worker that ends a job looks for the next itself (`looking`). Hence: reserved > looking implies that a worker
- * is waking, or that its start has failed and a running worker will look. Wake-ups are what pools spend their time on:
- * this way a flood of short jobs is served by the workers that are awake. */
+ * note:chained-wake -- at most one worker is on its way at a time (`waking`). Whoever makes a job ready while none is
+ * sends one; a worker that arrives, and finds more ready jobs than it takes, sends the next before it runs its job. A
+ * worker that ends a job looks for the next itself (`looking`). Hence: ready > looking implies that a worker is waking,
+ * or that its start has failed and a running worker will look. Wake-ups are what pools spend their time on: this way a
+ * flood of short jobs is served by the workers that are awake. */
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/completions.h>
+#include <weir/job.h>
 #include <weir/pool.h>
 
 #include "limiter/limiter.h"
 
-/* ---- queue.c ---- */
+/* ---- node.c: what stands in line for a job ---- */
 
-/* What a worker is to do. */
-struct weir__work {
-    weir_fn *fn; /* NULL: nothing */
+enum weir__job_kind {
+    WEIR__PLAIN = WEIR__JOB, /* struct weir__plain */
+    WEIR__COPY,              /* struct weir__copy */
+    WEIR__HANDLE             /* struct weir__handle */
+};
+
+enum { WEIR__COPY_BYTES = 48 };
+
+struct weir__plain {
+    struct weir__unit unit;
+    weir_fn *fn;
     void *arg;
-    uint32_t copy_size; /* with is_copy: arg names this many bytes, at most WEIR__COPY_BYTES, that are to be copied */
-    bool is_copy;
 };
 
-enum {
-    WEIR__CHUNK_SLOTS = 255, /* a chunk is 4 KiB on 64-bit machines */
-    WEIR__COPY_BYTES = 48
+struct weir__copy {
+    struct weir__unit unit;
+    weir_fn *fn;
+    _Alignas(max_align_t) unsigned char bytes[WEIR__COPY_BYTES];
 };
 
-/* 16 bytes of a queue. A job takes one; one with a copied argument takes a head and its bytes, side by side. */
-union weir__slot {
-    struct {
-        weir_fn *fn;
-        void *arg;
-    } plain;
-    struct {
-        weir_fn *mark;
-        weir_fn *fn;
-    } head;
-    unsigned char bytes[16];
+/* Nodes that are free, by kind, for the next submit: the pool keeps as many as its queue is deep. */
+struct weir__nodes {
+    struct weir__unit *free[2]; /* guarded by the limiter's lock: plain, copy; linked by next */
+    uint32_t count[2];          /* guarded by the limiter's lock */
 };
 
-enum { WEIR__COPY_SLOTS = 1 + WEIR__COPY_BYTES / sizeof(union weir__slot) };
+#if defined(__GNUC__)
+#define WEIR__MAY_ALIAS __attribute__((__may_alias__))
+#else
+#define WEIR__MAY_ALIAS
+#endif
 
-struct weir__chunk {
-    struct weir__chunk *next;
-    union weir__slot slots[WEIR__CHUNK_SLOTS];
+/* What lies in weir_job.opaque. */
+struct weir__handle {
+    struct weir__unit unit;
+    struct weir__timer timer;   /* guarded by lock: its deadline, while it waits */
+    weir_pool *pool;            /* immutable from submit to end */
+    struct weir__unit *waiters; /* guarded by lock: threads in weir_job_wait, linked by next */
+} WEIR__MAY_ALIAS;
+
+_Static_assert(sizeof(struct weir__handle) <= sizeof(((weir_job *)0)->opaque), "a handle fits into a job");
+
+/* unit.state of a handle. From WEIR__SUCCEEDED on the job has ended; the store of such a state is the pool's last
+ * access to the memory of a job without on_done and completions. */
+enum weir__job_state {
+    WEIR__NEW,
+    WEIR__SUBMITTING,
+    WEIR__QUEUED,     /* in the line of its partition, or behind a blocked submitter */
+    WEIR__READY,      /* granted at submit: it runs, whatever its deadline says */
+    WEIR__READY_LATE, /* granted after a wait */
+    WEIR__RUNNING,
+    WEIR__SUCCEEDED, /* + weir_outcome */
+    WEIR__CANCELLED = WEIR__SUCCEEDED + 3,
+    WEIR__EXPIRED
 };
 
-/* First in, first out, in chunks: it grows without moving and a push allocates nothing, for whoever may push has made
- * sure of room before. */
-struct weir__queue {
-    struct weir__chunk *first; /* guarded by the limiter's lock */
-    struct weir__chunk *last;  /* guarded by the limiter's lock */
-    struct weir__chunk *spare; /* guarded by the limiter's lock: empty chunks */
-    uint32_t head;             /* guarded by the limiter's lock: index in first of the next job */
-    uint32_t tail;             /* guarded by the limiter's lock: index in last of the next free slot */
-    uint32_t spares;           /* guarded by the limiter's lock */
-    uint32_t promised;         /* guarded by the limiter's lock: slots that blocked submitters will need */
-    uint64_t count;            /* guarded by the limiter's lock: jobs */
-};
-
-struct weir__chunk *weir__chunk_create(void);
-void weir__chunks_free(struct weir__chunk *chunk);
-
-/* Slots that the work may need in the worst case, the rest of a chunk that it does not fit into included. */
-static inline uint32_t weir__queue_need(const struct weir__work *work)
+static inline struct weir__handle *weir__handle_of(weir_job *job)
 {
-    return work->is_copy ? 2 * WEIR__COPY_SLOTS - 1 : 1;
+    return (struct weir__handle *)job->opaque;
 }
 
-/* All below: lock held. Whether there are `slots` free slots besides those promised. */
-static inline bool weir__queue_has(const struct weir__queue *queue, uint32_t slots)
+static inline weir_job *weir__job_of(struct weir__handle *handle)
 {
-    uint64_t room = (uint64_t)queue->spares * WEIR__CHUNK_SLOTS + (WEIR__CHUNK_SLOTS - queue->tail);
-    return room >= (uint64_t)queue->promised + slots;
+    return (weir_job *)(void *)((char *)handle - offsetof(weir_job, opaque));
 }
-void weir__queue_grow(struct weir__queue *queue, struct weir__chunk *chunk);
-void weir__queue_push(struct weir__queue *queue, const struct weir__work *work);
-
-/* The first job; copied bytes go to buffer, WEIR__COPY_BYTES long, and arg then names it. */
-struct weir__work weir__queue_pop(struct weir__queue *queue, void *buffer);
-
-/* A chunk that the queue can do without, to be freed without the lock, or NULL. */
-struct weir__chunk *weir__queue_surplus(struct weir__queue *queue);
 
 /* ---- a pool ---- */
 
@@ -107,34 +104,54 @@ struct weir__watcher {
     bool for_threads; /* immutable after joining: until the last thread has left, else until the last job has ended */
 };
 
+/* A submitter at the ceiling, with its job. */
+struct weir__submitter {
+    struct weir__caller caller;
+    struct weir__unit *node; /* immutable after joining: the job's node; NULL: memory was short, one is found later */
+    weir_fn *fn;             /* immutable after joining: for a node that is found later */
+    const void *arg;
+    uint32_t copy_size;
+    enum weir__job_kind kind;
+};
+
 struct weir__job_counters {
     uint64_t submitted;
     uint64_t started;
     uint64_t ended[3]; /* by weir_outcome */
     uint64_t cancelled;
+    uint64_t expired;
     uint64_t shed;
     uint64_t timed_out;
     uint64_t start_failures;
 };
 
-/* A submitter at the ceiling, with its job. */
-struct weir__submitter {
-    struct weir__caller caller;
-    struct weir__work work; /* immutable after joining */
-    uint32_t promised;      /* immutable after joining: slots of the queue kept free for it; 0: memory was short */
+/* The thread that minds the deadlines. Its parker outlives it: who wakes it does so without the lock. */
+struct weir__keeper {
+    struct weir__parker parker; /* atomic */
+    bool exists;                /* guarded by lock: it sleeps until wake_ns, or will look once more before it does */
+    bool starting;              /* guarded by lock */
+    uint64_t wake_ns;           /* guarded by lock */
 };
 
 struct weir_pool {
     weir_limiter *limiter;              /* immutable after create; its lock guards what follows */
-    struct weir__queue queue;           /* guarded by lock */
-    struct weir__line submitters;       /* guarded by lock: blocked at the ceiling */
+    struct weir__line ready;            /* guarded by lock: jobs with reserved permits */
+    struct weir__nodes nodes;           /* guarded by lock */
     struct weir__line watchers;         /* guarded by lock: in drain, shutdown, destroy */
     enum weir__pool_state state;        /* guarded by lock */
     uint32_t executing;                 /* guarded by lock: jobs being run */
+    uint32_t delivering;                /* guarded by lock: ended jobs whose on_done or completion is under way */
+    uint32_t nested_jobs;               /* guarded by lock: running jobs that wait for other jobs of this pool */
     struct weir__job_counters counters; /* guarded by lock */
 
+    struct weir__wheel deadlines; /* guarded by lock: of jobs that wait */
+    bool newest_first;            /* guarded by lock: a queue stands, see deadline.c */
+    uint32_t least_queued;        /* guarded by lock: since period_ns */
+    uint64_t period_ns;           /* guarded by lock: begin of the present look at the queue */
+    struct weir__keeper keeper;
+
     uint32_t workers;          /* guarded by lock: threads that serve or are being started */
-    uint32_t threads;          /* guarded by lock: workers, and those that have left but still run */
+    uint32_t threads;          /* guarded by lock: workers, keeper, and those that have left but still run */
     uint32_t idle_count;       /* guarded by lock */
     uint32_t looking;          /* guarded by lock: workers that have ended a job and are about to take the next */
     bool waking;               /* guarded by lock: note:chained-wake */
@@ -148,6 +165,15 @@ struct weir_pool {
     pthread_mutex_t start_lock; /* held while the very first worker is started, see limiter.h for its order */
 };
 
+/* What a worker is to do. */
+struct weir__work {
+    weir_fn *fn; /* NULL: nothing */
+    void *arg;
+    weir_job *job; /* NULL: it has no handle */
+    uint32_t weight;
+    uint16_t partition;
+};
+
 struct weir__worker {
     weir_pool *pool;                                            /* immutable after start */
     unsigned index;                                             /* immutable after start */
@@ -157,47 +183,63 @@ struct weir__worker {
     struct weir__worker *next;                                  /* guarded by lock: of all */
     struct weir__worker *previous;                              /* guarded by lock */
     bool is_idle;                                               /* guarded by lock */
-    struct weir__work work;                                     /* owner thread: the job being run; fn NULL: none */
-    _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES]; /* owner thread: its argument, if that was copied */
+    struct weir__work work;                                     /* owner thread: the job being run */
     weir_sample sample;                                         /* owner thread: of that job */
+    _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES]; /* owner thread: its argument, if that was copied */
 };
 
-/* The worker that is the calling thread, or NULL. */
+/* The pool that the calling thread works for, be it in a job, in on_done or in a hook, or NULL. */
+extern _Thread_local weir_pool *weir__current_pool;
+
+/* The worker whose job the calling thread is in, or NULL. */
 extern _Thread_local struct weir__worker *weir__current_worker;
 
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
 int weir__pool_usable(const weir_pool *pool);
 
-/* Whether the calling thread is a worker of this pool. */
 static inline bool weir__pool_is_mine(const weir_pool *pool)
 {
-    return weir__current_worker != NULL && weir__current_worker->pool == pool;
+    return weir__current_pool == pool;
 }
 
-/* Jobs that wait for a permit; lock held. */
-static inline uint32_t weir__pool_queued(const weir_pool *pool)
-{
-    uint64_t reserved = pool->limiter->backlog.reserved;
-    return pool->queue.count > reserved ? (uint32_t)(pool->queue.count - reserved) : 0;
-}
-
-/* Lock held: nothing is queued and nothing runs. */
+/* Lock held: nothing is queued, nothing runs, everything was delivered. */
 static inline bool weir__pool_is_empty(const weir_pool *pool)
 {
-    return pool->queue.count == 0 && pool->executing == 0;
+    return pool->limiter->partitions.queued == 0 && pool->ready.length == 0 && pool->executing == 0 &&
+           pool->delivering == 0;
 }
+
+/* ---- node.c; lock held ---- */
+
+/* A free node of the kind, or NULL. */
+struct weir__unit *weir__node_take(weir_pool *pool, enum weir__job_kind kind);
+
+/* Allocates one; without the lock. */
+struct weir__unit *weir__node_allocate(enum weir__job_kind kind);
+
+/* Gives a node back. The return value, unless NULL, is to be freed without the lock. */
+struct weir__unit *weir__node_return(weir_pool *pool, struct weir__unit *node);
+
+void weir__node_fill(struct weir__unit *node, weir_fn *fn, const void *arg, uint32_t copy_size);
+void weir__nodes_free(struct weir__nodes *nodes);
 
 /* ---- submit.c ---- */
 
-/* Moves blocked submitters' jobs into the queue as far as there is room, and sends a worker if permits are reserved.
- * The backlog's settle: lock held. */
+/* The backlog's functions: lock held. */
+bool weir__pool_grant(void *pool, struct weir__unit *unit, struct weir__wakes *wakes);
 void weir__pool_settle(void *pool, struct weir__wakes *wakes);
 
-/* Queues a job and returns 0, or the submit's error; wait: block at the ceiling until the deadline. */
-int weir__pool_put(weir_pool *pool, const struct weir__work *work, bool wait, uint64_t deadline_ns);
+/* Queues a job with a handle, whose unit is filled in. */
+int weir__pool_put_job(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_ns);
+
+/* A job stands in its line without permits; lock held. */
+void weir__pool_begin_to_wait(weir_pool *pool, struct weir__unit *unit, struct weir__wakes *wakes);
 
 /* Sends the blocked submitters away; lock held. */
 void weir__pool_refuse_submitters(weir_pool *pool, int verdict, struct weir__wakes *wakes);
+
+/* Takes permits back from a ready job that will not run; lock held. */
+void weir__pool_unready(weir_pool *pool, struct weir__unit *unit);
 
 /* ---- worker.c ---- */
 
@@ -207,20 +249,69 @@ void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes);
 /* Takes the warmest idle worker off the stack; it will find its way when it is woken. NULL: none. Lock held. */
 struct weir__worker *weir__pool_pop_idle(weir_pool *pool);
 
-/* The backlog's start_worker: without the lock, after weir__pool_send_worker has asked for it. */
-void weir__pool_start_worker(void *pool);
+/* The backlog's after: starts what the wakes ask for, without the lock. */
+void weir__pool_after(void *pool, const struct weir__wakes *wakes);
 
 /* Makes sure that there is a worker, with the lock held on entry and exit and dropped meanwhile: 0, or what
  * pthread_create said. */
 int weir__pool_first_worker(weir_pool *pool);
 
+/* A thread's last act on its pool: it joins the one that left before it, so that at most one is left to be joined. Lock
+ * held on entry, dropped for good; memory is freed. */
+void weir__pool_leave(weir_pool *pool, void *memory, struct weir__wakes *wakes);
+
+/* ---- deadline.c ---- */
+
+uint64_t weir__job_due_ns(const struct weir__timer *timer);
+
+/* A job with a deadline waits from now on; lock held. */
+void weir__deadline_add(weir_pool *pool, struct weir__handle *handle, struct weir__wakes *wakes);
+
+/* It waits no longer; lock held. */
+void weir__deadline_remove(weir_pool *pool, struct weir__handle *handle);
+
+/* Whether a job that is submitted now would start too late for its deadline; lock held. */
+bool weir__deadline_is_hopeless(const weir_pool *pool, uint64_t deadline_ns);
+
+/* The unit to serve instead of the first of its line, while a queue stands; lock held. */
+struct weir__unit *weir__deadline_choose(weir_pool *pool, struct weir__unit *first);
+
+/* The queue has become shorter; lock held. */
+void weir__deadline_watch_queue(weir_pool *pool);
+
+/* At the end of a job: whether a queue stands. Lock held. */
+void weir__deadline_look(weir_pool *pool, uint64_t now_ns);
+
+/* Starts the thread that minds the deadlines; without the lock. */
+void weir__keeper_start(weir_pool *pool);
+
 /* ---- job.c ---- */
 
-/* A job has ended, or will never run (verdict ECANCELED): tells who waits for it. Lock held, after it was counted. */
-void weir__work_done(const struct weir__work *work, weir_outcome outcome, int verdict, struct weir__wakes *wakes);
+/* Publishes the end of a job that has been counted; lock held. Afterwards, unless weir__job_has_delivery said so
+ * before, its memory may be gone. */
+void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes);
 
-/* Frees what a job that will never run owned; without the lock. */
-void weir__work_discard(const struct weir__work *work);
+static inline bool weir__job_has_delivery(const weir_job *job)
+{
+    return job->on_done != NULL || job->completions != NULL;
+}
+
+/* Calls on_done or makes the completions entry; without the lock. */
+void weir__job_deliver(weir_job *job);
+
+/* Ends a job that waits: takes it out of the pool as cancelled or expired. Lock held; true: the caller must deliver it
+ * and then account for that (pool->delivering). */
+bool weir__job_end_waiting(weir_pool *pool, weir_job *job, enum weir__job_state state, struct weir__wakes *wakes);
+
+/* After a delivery, without the lock. */
+void weir__job_delivered(weir_pool *pool);
+
+/* Frees what a plain or copied job that will never run owned; without the lock. */
+void weir__unit_discard(const struct weir__unit *unit);
+
+/* ---- completions.c ---- */
+
+void weir__completions_put(struct weir_completions *completions, weir_job *job);
 
 /* ---- lifecycle.c ---- */
 

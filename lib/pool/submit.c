@@ -5,162 +5,351 @@
 #endif
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "pool/pool.h"
 
-/* ---- lock held ---- */
+/* A job that asks for admission. */
+struct request {
+    enum weir__job_kind kind;
+    weir_fn *fn;
+    const void *arg;
+    uint32_t copy_size;
+    weir_job *job; /* WEIR__HANDLE */
+    bool wait;
+    uint64_t deadline_ns;    /* of the wait */
+    struct weir__unit *node; /* its place in line; NULL: memory is short */
+};
 
-static void enqueue(weir_pool *pool, const struct weir__work *work)
+static uint32_t weight_of(const struct request *request)
 {
-    weir__queue_push(&pool->queue, work);
+    return request->kind == WEIR__HANDLE ? weir__handle_of(request->job)->unit.weight : 1;
+}
+
+static uint16_t partition_of(const struct request *request)
+{
+    return request->kind == WEIR__HANDLE ? weir__handle_of(request->job)->unit.partition : 0;
+}
+
+/* ---- lock held: jobs in line ---- */
+
+static void set_state(struct weir__unit *unit, enum weir__job_state state)
+{
+    /* relaxed: states before the end are read under the lock, or to tell that the end has not come yet */
+    atomic_store_explicit(&unit->state, (uint8_t)state, memory_order_relaxed);
+}
+
+static enum weir__job_state state_of(const struct weir__unit *unit)
+{
+    return (enum weir__job_state)atomic_load_explicit(&unit->state, memory_order_relaxed); /* as in set_state */
+}
+
+void weir__pool_begin_to_wait(weir_pool *pool, struct weir__unit *unit, struct weir__wakes *wakes)
+{
+    if (unit->kind != WEIR__HANDLE)
+        return;
+    set_state(unit, WEIR__QUEUED);
+    weir__deadline_add(pool, (struct weir__handle *)unit, wakes);
+}
+
+/* The job behind a submitter takes its place in line, and the submitter goes. False: there is no node for it. */
+static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct weir__unit **job,
+                  struct weir__wakes *wakes)
+{
+    struct weir__unit *node = submitter->node;
+    if (node == NULL)
+        node = weir__node_take(pool, submitter->kind);
+    if (node == NULL)
+        return false;
+    if (node->kind != WEIR__HANDLE)
+        weir__node_fill(node, submitter->fn, submitter->arg, submitter->copy_size);
+    weir__partition_admit(&pool->limiter->partitions, &submitter->caller.unit, node);
+    weir__pool_begin_to_wait(pool, node, wakes);
     pool->counters.submitted++;
+    weir__wakes_add(wakes, &submitter->caller, 0);
+    *job = node;
+    return true;
+}
+
+static void make_ready(weir_pool *pool, struct weir__unit *unit)
+{
+    weir__partition_leave(&pool->limiter->partitions, unit);
+    weir__limiter_use(pool->limiter, unit->partition, unit->weight);
+    pool->limiter->backlog.reserved += unit->weight;
+    if (unit->kind == WEIR__HANDLE) {
+        weir__deadline_remove(pool, (struct weir__handle *)unit);
+        set_state(unit, state_of(unit) == WEIR__SUBMITTING ? WEIR__READY : WEIR__READY_LATE);
+    }
+    weir__line_append(&pool->ready, unit);
+    weir__deadline_watch_queue(pool);
+}
+
+void weir__pool_unready(weir_pool *pool, struct weir__unit *unit)
+{
+    weir_limiter *limiter = pool->limiter;
+    weir__line_remove(&pool->ready, unit);
+    limiter->backlog.reserved -= unit->weight;
+    limiter->partitions.all[unit->partition].in_use -= unit->weight;
+    if (limiter->heavy == unit->weight)
+        limiter->heavy = 0;
+}
+
+bool weir__pool_grant(void *owner, struct weir__unit *unit, struct weir__wakes *wakes)
+{
+    weir_pool *pool = owner;
+    if (unit->kind == WEIR__SUBMITTER) {
+        if (!admit(pool, (struct weir__submitter *)unit, &unit, wakes))
+            return false;
+    } else {
+        unit = weir__deadline_choose(pool, unit);
+        if (!weir__limiter_fits(pool->limiter, unit->weight))
+            return false;
+    }
+    make_ready(pool, unit);
+    return true;
 }
 
 void weir__pool_settle(void *owner, struct weir__wakes *wakes)
 {
     weir_pool *pool = owner;
-    const weir_limiter *limiter = pool->limiter;
-    while (pool->submitters.first != NULL) {
-        struct weir__submitter *first = (struct weir__submitter *)pool->submitters.first;
-        bool has_permit = pool->queue.count < limiter->backlog.reserved;
-        if (!has_permit && weir__pool_queued(pool) >= limiter->depth)
-            break;
-        if (first->promised == 0 && !weir__queue_has(&pool->queue, weir__queue_need(&first->work)))
-            break;
-        pool->queue.promised -= first->promised;
-        enqueue(pool, &first->work);
-        weir__line_decide(&pool->submitters, &first->caller, 0, wakes);
+    struct weir__partitions *partitions = &pool->limiter->partitions;
+    for (uint16_t i = 0; i < partitions->count && partitions->submitters != 0; i++) {
+        struct weir__unit *job;
+        while (partitions->all[i].blocked != NULL && weir__partition_has_room(partitions, i, pool->limiter->depth)) {
+            if (!admit(pool, (struct weir__submitter *)partitions->all[i].blocked, &job, wakes))
+                break;
+        }
     }
     weir__pool_send_worker(pool, wakes);
 }
 
-static void leave_backlog(weir_pool *pool, const struct weir__submitter *submitter)
+void weir__pool_refuse_submitters(weir_pool *pool, int verdict, struct weir__wakes *wakes)
 {
-    struct weir__backlog *backlog = &pool->limiter->backlog;
-    pool->queue.promised -= submitter->promised;
-    if (backlog->waiting > 0) {
-        backlog->waiting--;
-        backlog->departed++;
-    } else { /* it had its permit, and memory was short */
-        backlog->reserved--;
+    struct weir__partitions *partitions = &pool->limiter->partitions;
+    for (uint16_t i = 0; i < partitions->count; i++) {
+        while (partitions->all[i].blocked != NULL) {
+            struct weir__unit *unit = partitions->all[i].blocked;
+            weir__partition_leave(partitions, unit);
+            weir__wakes_add(wakes, (struct weir__caller *)unit, verdict);
+        }
     }
 }
 
-void weir__pool_refuse_submitters(weir_pool *pool, int verdict, struct weir__wakes *wakes)
+/* ---- lock held: at the ceiling ---- */
+
+static bool can_start_at_once(const weir_pool *pool, const struct request *request)
 {
-    while (pool->submitters.first != NULL) {
-        struct weir__submitter *first = (struct weir__submitter *)pool->submitters.first;
-        leave_backlog(pool, first);
-        weir__line_decide(&pool->submitters, &first->caller, verdict, wakes);
-    }
+    return !pool->limiter->backlog.held && weir__limiter_is_free(pool->limiter, weight_of(request));
 }
 
 /* Whether a job that comes now is within L + D. */
-static bool has_room(const weir_pool *pool)
+static bool has_room(const weir_pool *pool, const struct request *request)
 {
-    const weir_limiter *limiter = pool->limiter;
-    if (pool->submitters.first != NULL)
+    const struct weir__partitions *partitions = &pool->limiter->partitions;
+    uint16_t partition = partition_of(request);
+    if (request->node == NULL || partitions->all[partition].submitters != 0)
         return false;
-    if (weir__pool_queued(pool) < limiter->depth)
-        return true;
-    return limiter->backlog.waiting == 0 && !limiter->backlog.held && limiter->line.first == NULL &&
-           weir__limiter_fits(limiter, 1);
+    return weir__partition_has_room(partitions, partition, pool->limiter->depth) || can_start_at_once(pool, request);
 }
 
-/* Makes sure of storage; drops the lock while it allocates. False: no memory. */
-static bool has_storage(weir_pool *pool, uint32_t slots)
-{
-    while (!weir__queue_has(&pool->queue, slots)) {
-        weir__unlock(pool->limiter);
-        struct weir__chunk *chunk = weir__chunk_create();
-        weir__lock(pool->limiter);
-        if (chunk == NULL)
-            return weir__queue_has(&pool->queue, slots);
-        weir__queue_grow(&pool->queue, chunk);
-    }
-    return true;
-}
-
-static int wait_at_ceiling(weir_pool *pool, const struct weir__work *work, bool has_memory, uint64_t deadline_ns,
-                           struct weir__wakes *wakes)
+static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir__wakes *wakes)
 {
     weir_limiter *limiter = pool->limiter;
-    struct weir__submitter submitter = {.work = *work, .promised = has_memory ? weir__queue_need(work) : 0};
-    weir__caller_init(&submitter.caller, 1);
-    pool->queue.promised += submitter.promised;
-    limiter->backlog.arrived++;
-    limiter->backlog.waiting++;
-    weir__line_append(&pool->submitters, &submitter.caller);
-    int verdict = weir__line_wait(&pool->submitters, &submitter.caller, &limiter->lock, deadline_ns);
+    struct weir__submitter submitter = {.node = request->node,
+                                        .fn = request->fn,
+                                        .arg = request->arg,
+                                        .copy_size = request->copy_size,
+                                        .kind = request->kind};
+    weir__caller_init(&submitter.caller, WEIR__SUBMITTER, weight_of(request), partition_of(request));
+    weir__partition_join(&limiter->partitions, &submitter.caller.unit);
+    int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
     weir__caller_destroy(&submitter.caller);
-    if (verdict == ETIMEDOUT) {
-        leave_backlog(pool, &submitter);
+    if (verdict == 0) {
+        request->node = NULL; /* it is the queue's now */
+    } else if (verdict == ETIMEDOUT) {
+        weir__partition_leave(&limiter->partitions, &submitter.caller.unit);
         pool->counters.timed_out++;
-        weir__limiter_dispatch(limiter, wakes);
+        weir__limiter_dispatch(limiter, wakes); /* a heavy job that leaves may have held up lighter ones */
     }
     return verdict;
 }
 
-static int put(weir_pool *pool, const struct weir__work *work, bool wait, uint64_t deadline_ns,
-               struct weir__wakes *wakes)
+/* Makes sure of a node; drops the lock while it allocates. True: the lock was dropped. */
+static bool find_node(weir_pool *pool, struct request *request)
 {
-    weir_limiter *limiter = pool->limiter;
-    bool has_memory;
-    do { /* each step may drop the lock, so all is looked at again */
+    if (request->node != NULL)
+        return false;
+    request->node = weir__node_take(pool, request->kind);
+    if (request->node != NULL)
+        return false;
+    weir__unlock(pool->limiter);
+    request->node = weir__node_allocate(request->kind);
+    weir__lock(pool->limiter);
+    return true;
+}
+
+/* Everything a submit needs before it looks at the ceiling. Each step may drop the lock, so all is looked at again. */
+static int prepare(weir_pool *pool, struct request *request)
+{
+    for (;;) {
         if (pool->state != WEIR__OPEN)
             return ESHUTDOWN;
         if (pool->workers == 0) {
             int error = weir__pool_first_worker(pool);
             if (error != 0)
                 return error;
+            continue;
         }
-        has_memory = has_storage(pool, weir__queue_need(work));
-    } while (pool->workers == 0 || pool->state != WEIR__OPEN || (!has_room(pool) && weir__samples_process(limiter)));
+        if (find_node(pool, request) && request->node != NULL)
+            continue;
+        if (has_room(pool, request) || !weir__samples_process(pool->limiter))
+            return 0;
+    }
+}
 
-    if (has_memory && has_room(pool)) {
-        limiter->backlog.arrived++;
-        limiter->backlog.waiting++;
-        enqueue(pool, work);
-        weir__limiter_dispatch(limiter, wakes);
+static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes *wakes)
+{
+    struct weir__unit *unit = request->node;
+    request->node = NULL;
+    if (unit->kind != WEIR__HANDLE)
+        weir__node_fill(unit, request->fn, request->arg, request->copy_size);
+    weir__partition_join(&pool->limiter->partitions, unit);
+    pool->counters.submitted++;
+    weir__limiter_dispatch(pool->limiter, wakes);
+    if (unit->kind == WEIR__HANDLE && state_of(unit) == WEIR__SUBMITTING)
+        weir__pool_begin_to_wait(pool, unit, wakes);
+}
+
+static int put(weir_pool *pool, struct request *request, struct weir__wakes *wakes)
+{
+    int error = prepare(pool, request);
+    if (error != 0)
+        return error;
+    uint64_t deadline_ns = request->kind == WEIR__HANDLE ? request->job->deadline_ns : 0;
+    if (deadline_ns != 0 && !can_start_at_once(pool, request) && weir__deadline_is_hopeless(pool, deadline_ns)) {
+        pool->counters.timed_out++;
+        return ETIMEDOUT;
+    }
+    if (has_room(pool, request)) {
+        enqueue(pool, request, wakes);
         return 0;
     }
-    if (!wait) {
+    if (!request->wait) {
         pool->counters.shed++;
+        pool->limiter->partitions.all[partition_of(request)].shed++;
         return EAGAIN;
     }
     if (weir__pool_is_mine(pool))
         return EDEADLK;
-    return wait_at_ceiling(pool, work, has_memory, deadline_ns, wakes);
+    if (deadline_ns != 0 && deadline_ns < request->deadline_ns)
+        request->deadline_ns = deadline_ns;
+    return wait_at_ceiling(pool, request, wakes);
 }
 
 /* ---- without the lock ---- */
 
-int weir__pool_put(weir_pool *pool, const struct weir__work *work, bool wait, uint64_t deadline_ns)
+static int submit(weir_pool *pool, struct request *request)
 {
     int error = weir__pool_usable(pool);
     if (error != 0)
         return error;
-    if (work->fn == NULL)
-        return EINVAL;
     struct weir__wakes wakes = {0};
+    struct weir__unit *garbage = NULL;
     weir__lock(pool->limiter);
-    error = put(pool, work, wait, deadline_ns, &wakes);
+    error = put(pool, request, &wakes);
+    if (request->node != NULL && request->kind != WEIR__HANDLE)
+        garbage = weir__node_return(pool, request->node);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
+    free(garbage);
     return error;
+}
+
+int weir__pool_put_job(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_ns)
+{
+    struct request request = {.kind = WEIR__HANDLE,
+                              .job = job,
+                              .wait = wait,
+                              .deadline_ns = deadline_ns,
+                              .node = &weir__handle_of(job)->unit};
+    return submit(pool, &request);
+}
+
+static int put_plain(weir_pool *pool, weir_fn *fn, void *arg, bool wait, uint64_t deadline_ns)
+{
+    if (pool == NULL || fn == NULL)
+        return EINVAL;
+    struct request request = {.kind = WEIR__PLAIN, .fn = fn, .arg = arg, .wait = wait, .deadline_ns = deadline_ns};
+    return submit(pool, &request);
 }
 
 int weir_pool_submit(weir_pool *pool, weir_fn *fn, void *arg)
 {
-    return weir__pool_put(pool, &(struct weir__work){.fn = fn, .arg = arg}, true, WEIR_FOREVER);
+    return put_plain(pool, fn, arg, true, WEIR_FOREVER);
 }
 
 int weir_pool_trysubmit(weir_pool *pool, weir_fn *fn, void *arg)
 {
-    return weir__pool_put(pool, &(struct weir__work){.fn = fn, .arg = arg}, false, 0);
+    return put_plain(pool, fn, arg, false, 0);
 }
 
 int weir_pool_timedsubmit(weir_pool *pool, weir_fn *fn, void *arg, uint64_t deadline_ns)
 {
-    return weir__pool_put(pool, &(struct weir__work){.fn = fn, .arg = arg}, true, deadline_ns);
+    return put_plain(pool, fn, arg, true, deadline_ns);
+}
+
+/* ---- copied arguments ---- */
+
+/* A large copy is an allocation of its own, which the job frees. */
+struct large_copy {
+    weir_fn *fn;
+    _Alignas(max_align_t) unsigned char bytes[];
+};
+
+static weir_outcome run_large_copy(void *arg)
+{
+    struct large_copy *copy = arg;
+    weir_outcome outcome = WEIR_IGNORE;
+    pthread_cleanup_push(free, copy); /* also when the job ends its thread */
+    outcome = copy->fn(copy->bytes);
+    pthread_cleanup_pop(1);
+    return outcome;
+}
+
+void weir__unit_discard(const struct weir__unit *unit)
+{
+    if (unit->kind == WEIR__PLAIN && ((const struct weir__plain *)unit)->fn == run_large_copy)
+        free(((const struct weir__plain *)unit)->arg);
+}
+
+static int submit_large_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+{
+    struct large_copy *copy = size <= SIZE_MAX - sizeof *copy ? weir__allocate(sizeof *copy + size) : NULL;
+    if (copy == NULL)
+        return ENOMEM;
+    copy->fn = fn;
+    memcpy(copy->bytes, data, size);
+    int error = weir_pool_submit(pool, run_large_copy, copy);
+    if (error != 0)
+        free(copy);
+    return error;
+}
+
+int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+{
+    int error = weir__pool_usable(pool);
+    if (error != 0)
+        return error;
+    if (fn == NULL || (data == NULL && size != 0))
+        return EINVAL;
+    if (size > WEIR__COPY_BYTES)
+        return submit_large_copy(pool, fn, data, size);
+    struct request request = {.kind = WEIR__COPY,
+                              .fn = fn,
+                              .arg = data,
+                              .copy_size = (uint32_t)size,
+                              .wait = true,
+                              .deadline_ns = WEIR_FOREVER};
+    return submit(pool, &request);
 }

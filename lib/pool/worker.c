@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "pool/pool.h"
 
+_Thread_local weir_pool *weir__current_pool;
 _Thread_local struct weir__worker *weir__current_worker;
 
 /* ---- who there is; lock held ---- */
@@ -34,7 +36,6 @@ static void unlist(struct weir__worker *worker)
         pool->all = worker->next;
     if (worker->next != NULL)
         worker->next->previous = worker->previous;
-    pool->threads--;
 }
 
 static void push_idle(struct weir__worker *worker)
@@ -72,7 +73,7 @@ struct weir__worker *weir__pool_pop_idle(weir_pool *pool)
 
 void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes)
 {
-    if (pool->waking || pool->limiter->backlog.reserved <= pool->looking) /* note:chained-wake */
+    if (pool->waking || pool->ready.length <= pool->looking) /* note:chained-wake */
         return;
     struct weir__worker *worker = weir__pool_pop_idle(pool);
     if (worker != NULL) {
@@ -86,35 +87,109 @@ void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes)
 
 /* ---- a job ---- */
 
-/* Takes the first job if a permit is reserved for it; lock held. */
-static bool take(struct weir__worker *worker)
+/* What a ready unit asks for; its node goes back. Lock held. */
+static struct weir__unit *open_unit(struct weir__worker *worker, struct weir__unit *unit)
+{
+    struct weir__work *work = &worker->work;
+    work->job = NULL;
+    if (unit->kind == WEIR__HANDLE) {
+        work->job = weir__job_of((struct weir__handle *)unit);
+        work->fn = work->job->fn;
+        work->arg = work->job->arg;
+        /* relaxed: the end is published with release, this only tells that it has not come */
+        atomic_store_explicit(&unit->state, WEIR__RUNNING, memory_order_relaxed);
+        return NULL;
+    }
+    if (unit->kind == WEIR__COPY) {
+        memcpy(worker->copy, ((struct weir__copy *)unit)->bytes, WEIR__COPY_BYTES);
+        work->fn = ((struct weir__copy *)unit)->fn;
+        work->arg = worker->copy;
+    } else {
+        work->fn = ((struct weir__plain *)unit)->fn;
+        work->arg = ((struct weir__plain *)unit)->arg;
+    }
+    return weir__node_return(worker->pool, unit);
+}
+
+/* Takes the first ready job; lock held. *garbage is to be freed without the lock. */
+static bool take(struct weir__worker *worker, struct weir__unit **garbage)
 {
     weir_pool *pool = worker->pool;
     weir_limiter *limiter = pool->limiter;
-    if (limiter->backlog.reserved == 0 || pool->queue.count == 0)
+    struct weir__unit *unit = pool->ready.first;
+    if (unit == NULL)
         return false;
-    limiter->backlog.reserved--;
-    limiter->in_flight++;
+    weir__line_remove(&pool->ready, unit);
+    limiter->backlog.reserved -= unit->weight;
+    limiter->in_flight += unit->weight;
     limiter->counters.granted++;
     pool->executing++;
     pool->counters.started++;
-    worker->work = weir__queue_pop(&pool->queue, worker->copy);
+    worker->work.weight = unit->weight;
+    worker->work.partition = unit->partition;
     worker->sample.in_flight = limiter->in_flight;
+    *garbage = open_unit(worker, unit);
     return true;
 }
 
-/* Books the end of the worker's job; lock held, it may be dropped meanwhile. */
-static void finish(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns, struct weir__wakes *wakes)
+/* Ends the ready jobs at the head whose deadline passed while they waited: they never run. Lock held, dropped
+ * meanwhile. */
+static void skip_expired(weir_pool *pool)
+{
+    for (;;) {
+        struct weir__unit *unit = pool->ready.first;
+        /* relaxed: the state changes under the lock */
+        if (unit == NULL || unit->kind != WEIR__HANDLE ||
+            atomic_load_explicit(&unit->state, memory_order_relaxed) != WEIR__READY_LATE)
+            return;
+        weir_job *job = weir__job_of((struct weir__handle *)unit);
+        if (job->deadline_ns == 0 || weir_now_ns() < job->deadline_ns)
+            return;
+        struct weir__wakes wakes = {0};
+        bool delivers = weir__job_end_waiting(pool, job, WEIR__EXPIRED, &wakes);
+        weir__unlock(pool->limiter);
+        weir__limiter_wake(pool->limiter, &wakes);
+        if (delivers) {
+            weir__job_deliver(job);
+            weir__job_delivered(pool);
+        }
+        weir__lock(pool->limiter);
+    }
+}
+
+/* Books the end of the worker's job; lock held, it may be dropped meanwhile. True: it has to be delivered. */
+static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
-    struct weir__work work = worker->work;
-    worker->work.fn = NULL;
+    struct weir__work *work = &worker->work;
+    bool delivers = work->job != NULL && weir__job_has_delivery(work->job);
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
+    work->fn = NULL;
     pool->executing--;
     pool->counters.ended[outcome]++;
-    weir__work_done(&work, outcome, 0, wakes);
-    weir__limiter_end(pool->limiter, &worker->sample, 1);
+    if (delivers)
+        pool->delivering++;
+    if (work->job != NULL)
+        weir__job_publish(work->job, (enum weir__job_state)(WEIR__SUCCEEDED + (int)outcome), wakes);
+    weir__limiter_end(pool->limiter, &worker->sample, work->partition, work->weight);
+    weir__deadline_look(pool, end_ns);
+    return delivers;
+}
+
+/* The delivery of an ended job, between two of its worker. Lock held, dropped meanwhile: the permits are free, so other
+ * workers go on. */
+static void deliver(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    weir__limiter_dispatch(pool->limiter, wakes);
+    weir__pool_send_worker(pool, wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, wakes);
+    *wakes = (struct weir__wakes){0};
+    weir__job_deliver(worker->work.job);
+    weir__lock(pool->limiter);
+    pool->delivering--;
 }
 
 static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
@@ -129,20 +204,21 @@ static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
 
 /* Runs the job that take has set up. Lock held on entry and exit, dropped meanwhile; *now_ns is the time if it is known
  * to be fresh, else 0. */
-static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes)
+static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes, struct weir__unit *garbage)
 {
     weir_pool *pool = worker->pool;
-    struct weir__chunk *surplus = weir__queue_surplus(&pool->queue);
     bool fresh =
-        *now_ns != 0 && surplus == NULL && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
+        *now_ns != 0 && garbage == NULL && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, wakes);
     *wakes = (struct weir__wakes){0};
-    weir__chunks_free(surplus);
+    free(garbage);
 
     /* The end of one job is the start of the next where nothing lies between but the queue. */
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
+    weir__current_worker = worker;
     weir_outcome outcome = checked(pool, worker->work.fn(worker->work.arg));
+    weir__current_worker = NULL;
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;
     if (pthread_mutex_trylock(&pool->limiter->lock) != 0) {
@@ -150,9 +226,15 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
         *now_ns = 0; /* the wait for the lock is not the next job's */
     }
     pool->looking++;
-    finish(worker, outcome, end_ns, wakes);
+    bool delivers = finish(worker, outcome, end_ns, wakes);
     if (weir__samples_due(pool->limiter) && weir__samples_process(pool->limiter))
         *now_ns = 0;
+    if (delivers) {
+        pool->looking--;
+        deliver(worker, wakes);
+        pool->looking++;
+        *now_ns = 0;
+    }
     weir__limiter_dispatch(pool->limiter, wakes);
     pool->looking--;
 }
@@ -161,7 +243,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
 
 static bool may_leave(const weir_pool *pool)
 {
-    return pool->state != WEIR__OPEN && pool->queue.count == 0;
+    return pool->state != WEIR__OPEN && pool->ready.length == 0 && pool->limiter->partitions.queued == 0;
 }
 
 /* Sleeps until there is work; false: the worker has left the pool instead. Lock held on entry and exit. */
@@ -198,12 +280,14 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
     weir_pool *pool = worker->pool;
     uint64_t now_ns = 0;
     for (;;) {
-        bool has_job = take(worker);
-        if (pool->submitters.first != NULL)
+        struct weir__unit *garbage = NULL;
+        skip_expired(pool);
+        bool has_job = take(worker, &garbage);
+        if (pool->limiter->partitions.submitters != 0)
             weir__pool_settle(pool, wakes);
         weir__pool_send_worker(pool, wakes);
         if (has_job) {
-            run(worker, &now_ns, wakes);
+            run(worker, &now_ns, wakes, garbage);
             continue;
         }
         now_ns = 0;
@@ -220,25 +304,29 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
     pool->workers--;
 }
 
-/* The thread's last act on its pool. Lock held on entry, dropped for good. Each thread joins the one that left before
- * it, so that at most one is left to be joined. */
-static void leave(struct weir__worker *worker, struct weir__wakes *wakes)
+void weir__pool_leave(weir_pool *pool, void *memory, struct weir__wakes *wakes)
 {
-    weir_pool *pool = worker->pool;
     int cancel_state;
     WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state)); /* pthread_join would be a target */
     bool has_previous = pool->corpse_is_set;
     pthread_t previous = pool->corpse;
     pool->corpse = pthread_self();
     pool->corpse_is_set = true;
-    unlist(worker);
+    pool->threads--;
     weir__pool_notice(pool, wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, wakes);
-    weir__parker_destroy(&worker->parker);
-    free(worker);
+    free(memory);
     if (has_previous)
         WEIR__MUST(pthread_join(previous, NULL));
+}
+
+/* Lock held on entry, dropped for good. */
+static void leave(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    unlist(worker);
+    weir__parker_destroy(&worker->parker);
+    weir__pool_leave(worker->pool, worker, wakes);
 }
 
 static void stop_hook(const weir_pool *pool)
@@ -256,17 +344,18 @@ static void ended_by_job(void *arg)
     uint64_t end_ns = weir_now_ns();
     weir__lock(pool->limiter);
     pool->workers--;
-    if (worker->work.fn != NULL)
-        finish(worker, WEIR_IGNORE, end_ns, &wakes);
-    else
+    weir__current_worker = NULL;
+    if (worker->work.fn == NULL)
         pool->waking = false; /* it died in on_worker_start, on its way */
+    else if (finish(worker, WEIR_IGNORE, end_ns, &wakes))
+        deliver(worker, &wakes);
     weir__limiter_dispatch(pool->limiter, &wakes);
     weir__pool_send_worker(pool, &wakes);
     weir__pool_notice(pool, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     stop_hook(pool);
-    weir__current_worker = NULL;
+    weir__current_pool = NULL;
     wakes = (struct weir__wakes){0};
     weir__lock(pool->limiter);
     leave(worker, &wakes);
@@ -277,7 +366,7 @@ static void *worker_main(void *arg)
     struct weir__worker *worker = arg;
     weir_pool *pool = worker->pool;
     struct weir__wakes wakes = {0};
-    weir__current_worker = worker;
+    weir__current_pool = pool;
     weir__thread_set_name(pool->limiter->name, worker->index);
     pthread_cleanup_push(ended_by_job, worker);
     if (pool->limiter->config.on_worker_start != NULL)
@@ -290,7 +379,7 @@ static void *worker_main(void *arg)
     pthread_cleanup_pop(0);
     weir__limiter_wake(pool->limiter, &wakes);
     stop_hook(pool);
-    weir__current_worker = NULL;
+    weir__current_pool = NULL;
     wakes = (struct weir__wakes){0};
     weir__lock(pool->limiter);
     leave(worker, &wakes);
@@ -315,6 +404,7 @@ static int start(weir_pool *pool)
         return 0;
     weir__lock(pool->limiter);
     unlist(worker);
+    pool->threads--;
     weir__unlock(pool->limiter);
     weir__parker_destroy(&worker->parker);
     free(worker);
@@ -332,7 +422,7 @@ static bool start_has_failed(weir_pool *pool, int error)
     pool->waking = false;
     weir__pool_notice(pool, &wakes); /* a thread less: destroy may wait for that */
     uint32_t workers = pool->workers;
-    bool alone = pool->executing == pool->limiter->backlog.nested; /* those that run wait for those that are queued */
+    bool alone = pool->executing == pool->nested_jobs; /* those that run wait for those that are queued */
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     if (first)
@@ -354,10 +444,9 @@ static bool ask_again(weir_pool *pool)
     return wakes.start_worker;
 }
 
-void weir__pool_start_worker(void *owner)
+static void start_worker(weir_pool *pool)
 {
     enum { FIRST_PAUSE_NS = 1000000, LAST_PAUSE_NS = 100000000 };
-    weir_pool *pool = owner;
     long pause_ns = FIRST_PAUSE_NS;
     for (;;) {
         int error = start(pool);
@@ -374,6 +463,14 @@ void weir__pool_start_worker(void *owner)
         if (!ask_again(pool))
             return;
     }
+}
+
+void weir__pool_after(void *owner, const struct weir__wakes *wakes)
+{
+    if (wakes->start_worker)
+        start_worker(owner);
+    if (wakes->start_keeper)
+        weir__keeper_start(owner);
 }
 
 int weir__pool_first_worker(weir_pool *pool)

@@ -28,7 +28,7 @@ static void snapshot_limiter(const weir_limiter *limiter, weir_stats *stats)
     stats->limit = weir__limiter_ceiling(limiter);
     stats->in_flight = limiter->in_flight + limiter->backlog.reserved;
     stats->queue_depth = limiter->depth;
-    stats->waiting = limiter->line.length;
+    stats->waiting = limiter->partitions.callers;
     stats->estimate = limiter->estimate;
     stats->frozen = limiter->frozen;
     stats->rtt_noload_ns = limiter->figures.rtt_noload_ns;
@@ -77,9 +77,9 @@ int weir_pool_stats(weir_pool *pool, weir_stats *stats)
     (void)weir__samples_process(pool->limiter);
     snapshot_limiter(pool->limiter, &snapshot);
     const struct weir__job_counters *counters = &pool->counters;
-    snapshot.queued = weir__pool_queued(pool);
-    snapshot.running = pool->executing + (uint32_t)(pool->queue.count - snapshot.queued);
-    snapshot.waiting += pool->submitters.length;
+    snapshot.queued = pool->limiter->partitions.queued;
+    snapshot.running = pool->executing + pool->ready.length;
+    snapshot.waiting += pool->limiter->partitions.submitters;
     snapshot.workers = pool->workers;
     snapshot.idle = pool->idle_count;
     snapshot.submitted = counters->submitted;
@@ -87,6 +87,7 @@ int weir_pool_stats(weir_pool *pool, weir_stats *stats)
     snapshot.succeeded = counters->ended[WEIR_SUCCESS];
     snapshot.ignored = counters->ended[WEIR_IGNORE];
     snapshot.dropped = counters->ended[WEIR_DROPPED];
+    snapshot.expired = counters->expired;
     snapshot.cancelled = counters->cancelled;
     snapshot.shed = counters->shed;
     snapshot.timed_out = counters->timed_out;

@@ -1,0 +1,172 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "pool/pool.h"
+
+/* Jobs with deadlines: shed at submit where they would start too late, dropped from the queue when their time has come,
+ * and served newest first while a queue stands.
+ *
+ * note:keeper -- a thread that sleeps until the next deadline and ends the jobs whose deadline has passed. It is
+ * started by the first job with a deadline that has to wait, and leaves when there has been none for IDLE_TIMEOUT.
+ * Without it (it could not be started) an expired job is found when its turn comes. */
+
+uint64_t weir__job_due_ns(const struct weir__timer *timer)
+{
+    const char *handle = (const char *)timer - offsetof(struct weir__handle, timer);
+    return ((const weir_job *)(const void *)(handle - offsetof(weir_job, opaque)))->deadline_ns;
+}
+
+void weir__deadline_add(weir_pool *pool, struct weir__handle *handle, struct weir__wakes *wakes)
+{
+    uint64_t due_ns = weir__job_of(handle)->deadline_ns;
+    if (due_ns == 0 || due_ns == WEIR_FOREVER)
+        return;
+    weir__wheel_add(&pool->deadlines, &handle->timer);
+    if (pool->keeper.exists) {
+        if (due_ns < pool->keeper.wake_ns)
+            wakes->keeper = &pool->keeper.parker;
+    } else if (!pool->keeper.starting) {
+        pool->keeper.starting = true;
+        wakes->start_keeper = true;
+    }
+}
+
+void weir__deadline_remove(weir_pool *pool, struct weir__handle *handle)
+{
+    weir__wheel_remove(&pool->deadlines, &handle->timer);
+}
+
+bool weir__deadline_is_hopeless(const weir_pool *pool, uint64_t deadline_ns)
+{
+    const weir_limiter *limiter = pool->limiter;
+    uint64_t now_ns = weir_now_ns();
+    if (deadline_ns <= now_ns)
+        return true;
+    if (limiter->rtt_mean_ns <= 0 || limiter->backlog.held || pool->newest_first)
+        return false; /* nothing is known yet, or the order of the queue says nothing about the wait */
+    /* Before it there are the queued jobs; L permits complete L/R a second. It has to start one RTT before its
+     * deadline to end in time. */
+    double wait_ns = ((double)limiter->partitions.queued + 1) * limiter->rtt_mean_ns / weir__limiter_ceiling(limiter);
+    return wait_ns + limiter->rtt_mean_ns > (double)(deadline_ns - now_ns);
+}
+
+/* ---- a queue that stands ----
+ *
+ * A queue absorbs bursts only if it empties between them. When the shortest wait over one reaction time T_r stays above
+ * half an RTT, the queue stands: it adds its length to every job's latency and absorbs nothing (after K. Nichols and
+ * V. Jacobson, "Controlling Queue Delay", 2012). First in, first out would then serve each job just before it is too
+ * late (or after). Newest first serves most of them early and lets the others expire, until the queue has emptied once.
+ *
+ * Waits need no clock here: by Little's law a wait above R/2 is a queue above L/2. */
+
+void weir__deadline_watch_queue(weir_pool *pool)
+{
+    uint32_t queued = pool->limiter->partitions.queued;
+    if (queued < pool->least_queued)
+        pool->least_queued = queued;
+    if (queued == 0)
+        pool->newest_first = false;
+}
+
+void weir__deadline_look(weir_pool *pool, uint64_t now_ns)
+{
+    const weir_limiter *limiter = pool->limiter;
+    uint64_t look_ns = limiter->reaction_ns != 0 ? limiter->reaction_ns : UINT64_C(100000000);
+    if (now_ns - pool->period_ns < look_ns)
+        return;
+    if (pool->period_ns != 0 && pool->least_queued > weir__limiter_ceiling(limiter) / 2)
+        pool->newest_first = true;
+    pool->period_ns = now_ns;
+    pool->least_queued = limiter->partitions.queued;
+}
+
+struct weir__unit *weir__deadline_choose(weir_pool *pool, struct weir__unit *first)
+{
+    enum { MOST_STEPS = 16 }; /* submitters and callers stand at the end of a line */
+    if (!pool->newest_first)
+        return first;
+    struct weir__unit *unit = pool->limiter->partitions.all[first->partition].line.last;
+    for (int step = 0; unit != NULL && step < MOST_STEPS; step++, unit = unit->previous) {
+        if (unit->kind == WEIR__HANDLE && weir__job_of((struct weir__handle *)unit)->deadline_ns != 0 &&
+            weir__limiter_fits(pool->limiter, unit->weight))
+            return unit;
+    }
+    return first;
+}
+
+/* ---- the keeper ---- */
+
+/* Ends the jobs that are due, one at a time: what on_done does is not the lock's business. Lock held, dropped
+ * meanwhile. */
+static void expire(weir_pool *pool, uint64_t now_ns)
+{
+    struct weir__timer *timer;
+    while ((timer = weir__wheel_expire(&pool->deadlines, now_ns)) != NULL) {
+        struct weir__handle *handle =
+            (struct weir__handle *)(void *)((char *)timer - offsetof(struct weir__handle, timer));
+        struct weir__wakes wakes = {0};
+        weir_job *job = weir__job_of(handle);
+        bool delivers = weir__job_end_waiting(pool, job, WEIR__EXPIRED, &wakes);
+        weir__unlock(pool->limiter);
+        weir__limiter_wake(pool->limiter, &wakes);
+        if (delivers) {
+            weir__job_deliver(job);
+            weir__job_delivered(pool);
+        }
+        weir__lock(pool->limiter);
+    }
+}
+
+static void *keep(void *arg)
+{
+    weir_pool *pool = arg;
+    struct weir__keeper *keeper = &pool->keeper;
+    struct weir__wakes wakes = {0};
+    weir__current_pool = pool;
+    weir__thread_set_name(pool->limiter->name, 0);
+    weir__lock(pool->limiter);
+    keeper->exists = true;
+    keeper->starting = false;
+    bool was_empty = false;
+    for (;;) {
+        expire(pool, weir_now_ns());
+        bool empty = pool->deadlines.count == 0;
+        if (empty && (pool->state != WEIR__OPEN || was_empty))
+            break;
+        keeper->wake_ns =
+            empty ? weir_after_ns(pool->limiter->config.idle_timeout) : weir__wheel_next_ns(&pool->deadlines);
+        uint64_t wake_ns = keeper->wake_ns;
+        weir__unlock(pool->limiter);
+        bool woken = weir__park(&keeper->parker, wake_ns);
+        weir__lock(pool->limiter);
+        was_empty = empty && !woken;
+    }
+    keeper->exists = false;
+    weir__current_pool = NULL;
+    weir__pool_leave(pool, NULL, &wakes);
+    return NULL;
+}
+
+void weir__keeper_start(weir_pool *pool)
+{
+    pthread_t thread;
+    weir__lock(pool->limiter);
+    pool->threads++;
+    weir__unlock(pool->limiter);
+    if (weir__thread_start(&thread, pool->limiter->config.stack_size, keep, pool) == 0)
+        return;
+    struct weir__wakes wakes = {0};
+    weir__lock(pool->limiter);
+    pool->threads--;
+    pool->keeper.starting = false; /* the next job with a deadline tries again */
+    pool->counters.start_failures++;
+    weir__pool_notice(pool, &wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+    weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+              "pool \"%s\": the thread that minds deadlines could not be started; expired jobs are found in their turn",
+              pool->limiter->name);
+}
