@@ -1,3 +1,5 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
+include bench/demo/demo.mk
+include bench/examples/examples.mk

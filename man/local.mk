@@ -1,3 +1,53 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
+# A page per public header and two of section 7; the others name one of these in a .so line, a page per function.
+dist_man_MANS += \
+	man/weir.7 \
+	man/weir_after_ns.3 \
+	man/weir_config.3 \
+	man/weir_config_init.3 \
+	man/weir_config_load_env.3 \
+	man/weir_config_print.3 \
+	man/weir_config_set.3 \
+	man/weir_environ.7 \
+	man/weir_error.3 \
+	man/weir_estimator.3 \
+	man/weir_estimator_create.3 \
+	man/weir_estimator_destroy.3 \
+	man/weir_estimator_figures.3 \
+	man/weir_estimator_limit.3 \
+	man/weir_estimator_reaction_ns.3 \
+	man/weir_estimator_set_wall_offset.3 \
+	man/weir_estimator_update.3 \
+	man/weir_limiter.3 \
+	man/weir_limiter_acquire.3 \
+	man/weir_limiter_acquire_many.3 \
+	man/weir_limiter_create.3 \
+	man/weir_limiter_destroy.3 \
+	man/weir_limiter_freeze.3 \
+	man/weir_limiter_release.3 \
+	man/weir_limiter_stats.3 \
+	man/weir_limiter_thaw.3 \
+	man/weir_limiter_timedacquire.3 \
+	man/weir_limiter_tryacquire.3 \
+	man/weir_log.3 \
+	man/weir_now_ns.3 \
+	man/weir_pool.3 \
+	man/weir_pool_call.3 \
+	man/weir_pool_create.3 \
+	man/weir_pool_destroy.3 \
+	man/weir_pool_drain.3 \
+	man/weir_pool_limiter.3 \
+	man/weir_pool_pause.3 \
+	man/weir_pool_resume.3 \
+	man/weir_pool_shutdown.3 \
+	man/weir_pool_stats.3 \
+	man/weir_pool_submit.3 \
+	man/weir_pool_submit_copy.3 \
+	man/weir_pool_timedsubmit.3 \
+	man/weir_pool_trysubmit.3 \
+	man/weir_set_log.3 \
+	man/weir_stats.3 \
+	man/weir_strerror.3 \
+	man/weir_time.3

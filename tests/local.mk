@@ -28,8 +28,13 @@ endif
 
 # What needs no Check.
 weir_test_scripts = \
+	tests/examples.test \
 	tests/format.test \
-	tests/install.test
+	tests/headers.test \
+	tests/install.test \
+	tests/manpages.test \
+	tests/option_list.test \
+	tests/symbols.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c

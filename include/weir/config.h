@@ -57,7 +57,7 @@ typedef struct weir_trace_event {
 typedef void weir_trace_fn(const weir_trace_event *event, void *arg);
 
 /* Every option is a field with the option's name in lower case; weir_environ(7) describes each. Durations are ns.
- * Fill it by weir_config_init, change what you need, pass it to a creation: it is copied, strings included. */
+ * Fill it by weir_config_init, change what you need, pass it to a creation, which copies it. */
 typedef struct weir_config {
     size_t size; /* set by weir_config_init */
 

@@ -12,34 +12,49 @@
 
 #include <math.h>
 
-#define MARGIN        0.30 /* the high phase stands MARGIN * sqrt(c) + REST above c */
-#define REST          0.25
-#define LOW           0.30 /* share of c that the low phase stays below it */
-#define PRECISION     0.04 /* standard error of the mean RTT that a window is sized for */
-#define RESOLUTION    0.02 /* error that no sample size removes: drift, timers */
-#define SIGNIFICANT   3.0  /* standard errors that make a difference a fact */
-#define DRIFT_RATE    1e-4 /* variance that a window adds to what is known of mu, relative */
-#define DRIFT_RTT     2e-4 /* and a low phase to what is known of R0 */
-#define SETTLE        1.5  /* RTTs until the effect of a change is in */
-#define BOUND         0.85 /* share of the limit in flight from which on the limit was what held the callers back */
-#define QUEUE         1.1  /* R/R0 that shows a queue, noise aside */
-#define CHANGED       1.2  /* R above what the high phase causes itself that shows a change, noise aside */
-#define EVIDENCE      3.0  /* log likelihood ratio that the knee is further up */
-#define LOSS          0.05 /* share of dropped outcomes from which on they count as overload */
-#define DRAIN_RTTS    80.0 /* between two low phases, at least */
-#define STEP          0.1  /* the first of a growth */
-#define DISTRUST      1.5  /* factor from which on a rise of the baseline cannot be the queue of others */
-#define PRIOR_CV2     1.0
-#define PRIOR_SAMPLES 16.0
-#define MEMORY        1000.0 /* samples that the coefficient of variation is averaged over, at least */
-#define FEWEST        16.0   /* samples of a window, at least */
-#define MOST          5000.0 /* and at most */
-#define OLD_NS        5e9    /* age from which on a window closes with what it has */
-#define OLD_RTTS      20.0
-#define OLD_SAMPLES   10.0
-#define UNVERIFIED    8.0    /* an initial limit above may be beyond the knee already */
-#define LONGEST_NS    3.6e12 /* an RTT above an hour is not believed */
-#define SECOND_NS     1000000000u
+#define MARGIN            0.27 /* the high phase stands MARGIN * sqrt(c) + REST above c */
+#define REST              0.6
+#define LOW               0.30 /* share of c that the low phase stays below it */
+#define PRECISION         0.04 /* standard error of the mean RTT that a window is sized for */
+#define STARTUP_PRECISION 0.3
+#define GROWTH_PRECISION  0.2
+#define RESOLUTION        0.02 /* error that no sample size removes: drift, timers */
+#define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
+#define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
+#define DRIFT_RTT         4e-5 /* and a low phase to what is known of R0 */
+#define SETTLE            1.5  /* RTTs until the effect of a cut is in */
+#define SETTLE_UP         1.0  /* and of a growth */
+#define BOUND             0.85 /* share of the limit in flight from which on the limit was what held the callers back */
+#define QUEUE             1.1  /* R/R0 that shows a queue, noise aside */
+#define CHANGED           1.2  /* R above what the high phase causes itself that shows a change, noise aside */
+#define LEAST_TRUST       0.8  /* share of mu that windows between two drains cannot take away */
+#define EVIDENCE          3.0  /* log likelihood ratio that the knee is further up */
+#define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
+#define DRAIN_RTTS        80.0 /* between two low phases, at least */
+#define STEP              0.1  /* the first of a growth */
+#define FASTEST           0.7  /* and the last */
+#define EMERGENCY_RTTS    8.0  /* between two drains while the baseline is in doubt */
+#define PRIOR_CV2         0.5
+#define PRIOR_SAMPLES     8.0
+#define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
+#define FEWEST            16.0   /* samples of a window, at least */
+#define MOST              5000.0 /* and at most */
+#define OLD_NS            5e9    /* age from which on a window closes with what it has */
+#define OLD_RTTS          20.0
+#define OLD_SAMPLES       10.0
+#define NOISY             0.04 /* relative standard deviation of R0 from which on it is taken wherever it can be had */
+#define GUESS             0.25 /* relative variance of a mu that was not measured */
+#define QUIET             0.3  /* squared coefficient of variation of an RTT that a few samples tell */
+#define CROWD             10.0 /* permits below which a client is likely to be one of many */
+#define COARSE            8u   /* cells of the grid, of which the first is the one that most clients share */
+#define NEWCOMER_RTTS     8.0  /* between the first drains of a client that may have come into a crowd */
+#define NEWCOMER_DRAINS   6u
+#define NEWCOMER_LIMIT    16.0   /* up to which a client doubles that has only seen R as it found it */
+#define NEWCOMER_STEP     0.25   /* and its growth from there on */
+#define UNVERIFIED        8.0    /* an initial limit above may be beyond the knee already */
+#define LONGEST_NS        3.6e12 /* an RTT above an hour is not believed */
+#define LONGEST_WAIT_NS   1e11
+#define SECOND_NS         1000000000u
 
 enum phase { STARTUP, REGROWTH, HIGH_PHASE, LOW_PHASE };
 
@@ -80,21 +95,32 @@ struct vegas2 {
     struct estimate r0; /* value 0: not yet seen */
     double rtt;         /* R of the last window */
     double cv2_weight;
-    double span;         /* ns that the last window of the high phase took */
-    double cv2;          /* squared coefficient of variation of the RTT, averaged over windows */
-    double growth;       /* by which the limit grows while nothing queues */
-    double evidence;     /* for a knee further up; a cumulative sum that never falls below 0 */
-    double enough;       /* how much of it makes the high phase grow */
-    double before;       /* R of the last low window, while the limit falls in stages; 0: none */
-    double verified;     /* mu when the baseline was last measured */
-    double risen;        /* R0 of the last low window if significantly higher, waiting for a second one; 0: none */
+    double span;               /* ns that the last window of the high phase took */
+    double cv2;                /* squared coefficient of variation of the RTT, averaged over windows */
+    double growth;             /* by which the limit grows while nothing queues */
+    double evidence;           /* for a knee further up; a cumulative sum that never falls below 0 */
+    double enough;             /* how much of it makes the high phase grow */
+    struct window high;        /* sums over the windows of the high phase since the last low one */
+    double before;             /* R of the last low window if it was too high for a drained downstream; 0: it was not */
+    double doubtful_rtt;       /* R when the doubt arose */
+    struct estimate suspected; /* mu when the limit was cut to learn why */
+    double believed;           /* c before that */
+    double verified;           /* mu when the baseline was last measured */
+
     uint64_t now_ns;     /* latest end of a sample */
     uint64_t cut_ns;     /* when the limit was last lowered: calls granted before do not tell about it */
     uint64_t open_ns;    /* samples that end before belong to the previous limit */
+    uint64_t regular;    /* length of the grid's cells, emergencies and newcomers aside */
     uint64_t interval;   /* length of the grid's cells */
     uint64_t drain_cell; /* of the grid: the last low phase's */
+    bool coarse;         /* and on a boundary that clients with longer cells share */
     bool aligned;        /* this low phase began on the grid, so others drain as well */
-    bool provisional;    /* the baseline rose while others may have been queueing: no growth until the grid */
+    bool verified_r0;    /* the baseline has been seen at a low limit */
+    bool started_high;   /* the initial limit may have been beyond the knee */
+    bool seen_idle;      /* the baseline was seen while little was in flight */
+    bool fresh;          /* no window of this high phase has closed yet */
+    bool in_doubt;       /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
+    unsigned confirmed;  /* drains running that have not lowered the baseline */
     unsigned grown;      /* windows running that have grown */
     bool falling;        /* lowered, and in flight not yet seen at or below the limit */
 
@@ -148,14 +174,16 @@ static void believe_baseline(struct vegas2 *v, double observed, double se)
         learn(&v->r0, observed, se, DRIFT_RTT);
 }
 
-static double margin(double c)
+/* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. */
+static double margin(const struct vegas2 *v)
 {
-    return MARGIN * sqrt(c) + REST;
+    double c = capacity(v);
+    return MARGIN * sqrt(c) + REST + c * clamp(1.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.2);
 }
 
 static double samples_needed(const struct vegas2 *v)
 {
-    return clamp(v->cv2 / (PRECISION * PRECISION), fmax(FEWEST, v->limit), MOST);
+    return clamp(v->cv2 / (PRECISION * PRECISION), fmax(FEWEST, v->phase == LOW_PHASE ? 0 : v->limit), MOST);
 }
 
 /* ---- moving the limit ---- */
@@ -163,6 +191,13 @@ static double samples_needed(const struct vegas2 *v)
 static void restart_window(struct vegas2 *v, uint64_t begin_ns)
 {
     v->window = (struct window){.begin_ns = begin_ns};
+}
+
+/* R that the present limit leads to, as far as is known. */
+static double expected_rtt(const struct vegas2 *v)
+{
+    double rtt = v->mu.value > 0 ? fmax(v->r0.value, fmin(v->rtt, v->limit / v->mu.value)) : v->rtt;
+    return fmin(rtt, LONGEST_WAIT_NS);
 }
 
 /* Moves the limit, by no more than a half downwards, and shuts the window until the change has had its effect. */
@@ -174,7 +209,7 @@ static void set_limit(struct vegas2 *v, double target, const char *reason)
         v->reason = reason;
     v->open_ns = v->now_ns;
     if (fabs(floor(v->limit) - floor(old)) > 0.03 * old)
-        v->open_ns += (uint64_t)(SETTLE * fmin(v->rtt, 1e11));
+        v->open_ns += (uint64_t)((v->limit > old ? SETTLE_UP : SETTLE) * expected_rtt(v));
     if (floor(v->limit) < floor(old)) {
         v->falling = true;
         v->cut_ns = v->now_ns;
@@ -193,18 +228,28 @@ static double patience(const struct vegas2 *v)
     return clamp(6 * v->cv2, 1, 50);
 }
 
+/* The smallest cell of the nested grids that is at least that long: powers of two of a 64th of a second. */
+static uint64_t cell_length(double least)
+{
+    uint64_t length = SECOND_NS / 64;
+    while ((double)length < least && length < (1ull << 12) * SECOND_NS)
+        length *= 2;
+    return length;
+}
+
 /* The length of the grid's cells: a power of two of seconds, so that cells of different clients nest. It hangs on what
  * clients of one downstream have in common; small changes do not move it. */
 static uint64_t drain_interval(struct vegas2 *v)
 {
     if (v->drain_interval != WEIR_DRAIN_AUTO)
-        return v->drain_interval;
-    double least = fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span);
-    if ((double)v->interval >= least && (double)v->interval < 4 * least)
-        return v->interval;
-    v->interval = SECOND_NS;
-    while ((double)v->interval < least && v->interval < (1ull << 12) * SECOND_NS)
-        v->interval *= 2;
+        return v->interval = v->drain_interval;
+    if (v->in_doubt)
+        return v->interval = cell_length(EMERGENCY_RTTS * fmax(v->rtt, v->r0.value));
+    double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
+    if ((double)v->regular < least || (double)v->regular >= 4 * least)
+        v->regular = cell_length(least);
+    bool newcomer = v->confirmed < NEWCOMER_DRAINS && capacity(v) < 4 * CROWD && v->cv2 < QUIET;
+    v->interval = newcomer ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value)) : v->regular;
     return v->interval;
 }
 
@@ -215,32 +260,6 @@ static uint64_t drain_cell(struct vegas2 *v)
     return interval == 0 ? 0 : (v->now_ns + (uint64_t)v->wall_offset) / interval * interval;
 }
 
-static void go_high(struct vegas2 *v, const char *reason)
-{
-    v->phase = HIGH_PHASE;
-    v->risen = 0;
-    v->verified = v->mu.value;
-    set_limit(v, capacity(v) + margin(capacity(v)), reason);
-}
-
-static void go_low(struct vegas2 *v, const char *reason)
-{
-    if (v->phase != LOW_PHASE) {
-        v->drains++;
-        v->aligned = false;
-        v->evidence = 0;
-    }
-    v->risen = 0;
-    v->phase = LOW_PHASE;
-    set_limit(v, low_limit(v), reason);
-}
-
-static void drain(struct vegas2 *v)
-{
-    go_low(v, "drain");
-    v->aligned = true;
-}
-
 /* Something has happened that makes earlier failures to grow meaningless. */
 static void forget_failures(struct vegas2 *v)
 {
@@ -249,34 +268,84 @@ static void forget_failures(struct vegas2 *v)
     v->enough = EVIDENCE;
 }
 
+static void go_high(struct vegas2 *v, const char *reason)
+{
+    v->phase = HIGH_PHASE;
+    v->fresh = true;
+    v->high = (struct window){0};
+    v->verified = v->mu.variance < GUESS ? v->mu.value : 0;
+    set_limit(v, capacity(v) + margin(v), reason);
+}
+
+static void go_low(struct vegas2 *v, const char *reason)
+{
+    if (v->phase != LOW_PHASE) {
+        v->drains++;
+        v->aligned = false;
+        v->coarse = false;
+    }
+    v->phase = LOW_PHASE;
+    v->drain_cell = drain_cell(v);
+    set_limit(v, low_limit(v), reason);
+}
+
+/* A low phase because R has risen, at a limit that was thought to be c. */
+static void go_low_to_learn_why(struct vegas2 *v, double c, const char *reason)
+{
+    v->before = 0;
+    v->believed = c;
+    v->suspected = v->mu;
+    forget_failures(v);
+    go_low(v, reason);
+}
+
+static void drain(struct vegas2 *v)
+{
+    v->before = 0;
+    if (v->evidence < v->enough)
+        v->evidence = 0;
+    v->believed = capacity(v);
+    go_low(v, "drain");
+    v->aligned = v->interval == 0 || v->in_doubt || v->drain_cell % v->regular == 0;
+    v->coarse = v->interval == 0 || v->drain_cell % (COARSE * v->regular) == 0;
+    v->suspected = v->mu;
+}
+
 /* ---- what a window means ---- */
 
 static void after_growth_window(struct vegas2 *v, const struct verdict *w)
 {
     bool queued = w->rtt >= v->r0.value * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
-    if (queued || (v->phase == STARTUP && v->windows == 1 && v->limit > UNVERIFIED)) {
+    if (queued || (v->phase == STARTUP && v->windows == 1 && v->started_high)) {
         v->mu = (struct estimate){w->rate, w->se * w->se};
-        forget_failures(v);
-        go_low(v, "queue seen");
+        go_low_to_learn_why(v, w->load, "queue seen");
         return;
     }
-    if (v->phase == STARTUP)
+    if (v->phase == STARTUP && v->r0.variance > NOISY * NOISY)
         believe_baseline(v, w->rtt, w->se);
-    if (!w->bound)
+    if (!w->bound) {
+        v->seen_idle = v->seen_idle || w->load < 0.5 * v->limit;
         return;
+    }
     v->mu = (struct estimate){w->load / v->r0.value, w->se * w->se};
-    set_limit(v, v->limit * (1 + v->growth) + 1, v->phase == STARTUP ? "startup" : "regrowth");
+    bool careful = v->phase == STARTUP && !v->seen_idle && v->limit > NEWCOMER_LIMIT;
+    double step = careful ? NEWCOMER_STEP : v->growth;
+    set_limit(v, v->limit * (1 + step) + 1, v->phase == STARTUP ? "startup" : "regrowth");
 }
 
 /* Whether R looks more like an idle downstream than like the queue that the margin makes. */
 static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
 {
+    if (v->fresh && v->evidence < v->enough) { /* the others may still be drained */
+        v->fresh = false;
+        return false;
+    }
     double c = capacity(v);
-    double own = margin(c) / c;
+    double own = margin(v) / c;
     double variance = 2 * w->se * w->se + 1e-4;
     v->evidence += own * (own / 2 - (w->rtt / v->r0.value - 1)) / variance;
-    v->evidence = clamp(v->evidence, 0, v->enough);
-    return v->evidence >= v->enough && !v->provisional;
+    v->evidence = clamp(v->evidence, 0, v->enough + 2);
+    return v->evidence >= (v->grown > 0 ? v->enough - 1.5 : v->enough);
 }
 
 static void grow(struct vegas2 *v, const struct verdict *w)
@@ -284,7 +353,7 @@ static void grow(struct vegas2 *v, const struct verdict *w)
     v->mu.value = fmax(v->mu.value, w->load / v->r0.value);
     v->mu.variance = v->growth * v->growth;
     set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
-    v->growth = fmin(1, 2 * v->growth);
+    v->growth = fmin(FASTEST, 2 * v->growth);
     if (++v->grown > 1)
         v->enough = EVIDENCE;
 }
@@ -292,16 +361,18 @@ static void grow(struct vegas2 *v, const struct verdict *w)
 static void after_high_window(struct vegas2 *v, const struct verdict *w)
 {
     double c = capacity(v);
-    double own = 1 + margin(c) / c;
+    double own = 1 + margin(v) / c;
     double noise = sqrt(w->se * w->se + v->r0.variance);
-    if (w->rtt > v->r0.value * own * (CHANGED + 2 * noise) + v->r0.value / fmax(c, 1)) {
+    double usual = v->in_doubt ? v->doubtful_rtt : v->r0.value;
+    if (w->rtt > usual * own * (CHANGED + 2 * noise) + usual / fmax(c, 1)) {
         learn(&v->mu, w->rate, w->se, DRIFT_RATE);
-        forget_failures(v);
-        go_low(v, "slower");
+        go_low_to_learn_why(v, v->verified * v->r0.value, "slower");
         return;
     }
-    if (!w->bound)
+    if (!w->bound || v->in_doubt)
         return;
+    v->high.n += 1 / (w->se * w->se);
+    v->high.rtt += w->rtt / (w->se * w->se);
     if (knee_further_up(v, w)) {
         grow(v, w);
         return;
@@ -311,57 +382,95 @@ static void after_high_window(struct vegas2 *v, const struct verdict *w)
     v->grown = 0;
     v->growth = STEP;
     learn(&v->mu, w->rate, w->se, DRIFT_RATE);
-    if (v->mu.value < 0.85 * v->verified) {
-        go_low(v, "less throughput");
-        return;
-    }
-    double target = capacity(v) + margin(capacity(v));
-    set_limit(v, v->provisional ? fmin(target, v->limit) : target, "throughput");
+    v->mu.value =
+        fmax(v->mu.value, LEAST_TRUST * v->verified); /* were it the baseline that rose, c would shrink to nothing */
+    double target = capacity(v) + margin(v);
+    set_limit(v, target, "throughput");
 }
 
-/* A higher baseline says nothing about the capacity in permits: begin from what it was. */
-static void accept_rise(struct vegas2 *v, double observed, double se)
+/* R did not fall with the limit. If others drained as well it is a higher baseline, which says nothing about the
+ * capacity in permits: go on from what that was. Otherwise it may be their queue: stand still until all drain. */
+static void baseline_rose(struct vegas2 *v, const struct verdict *w)
 {
-    double c = fmin(capacity(v), v->verified * v->r0.value);
-    v->provisional = !v->aligned && observed < DISTRUST * v->r0.value;
-    believe_baseline(v, observed, se);
-    v->mu = (struct estimate){c / v->r0.value, 0.25};
-    if (v->provisional)
+    bool crowd = v->believed < CROWD;
+    if (crowd && v->verified_r0 && !v->coarse && v->drain_interval != 0) {
+        v->mu = v->suspected;
+        go_high(v, "crowded");
         return;
-    v->growth = 0.5;
-    v->evidence = v->enough;
+    }
+    if (!v->aligned && v->verified_r0 && v->drain_interval != 0) {
+        v->in_doubt = true;
+        v->doubtful_rtt = w->rtt;
+        v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
+        go_high(v, "in doubt");
+        return;
+    }
+    v->in_doubt = false;
+    v->r0 = (struct estimate){v->ceiling > 0 ? fmin(w->rtt, v->ceiling) : w->rtt, w->se * w->se};
+    v->verified_r0 = true;
+    v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
+    forget_failures(v);
+    if (v->believed >= CROWD) {
+        v->growth = 0.5;
+        v->evidence = v->enough;
+    }
+    go_high(v, "baseline rose");
+}
+
+/* A low window with too high an R: still saturated, or a new baseline? A further cut tells. */
+static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
+{
+    bool helped = w->rtt < (v->limit < 2 ? 0.95 : 0.85) * v->before;
+    if (v->before > 0 && !helped) {
+        baseline_rose(v, w);
+        return;
+    }
+    v->mu = (struct estimate){w->rate, w->se * w->se};
+    if (helped)
+        v->believed = v->verified_r0 ? capacity(v) : w->load;
+    v->before = w->rtt;
+    go_low(v, "falling");
+    if (!v->verified_r0 && v->started_high)
+        set_limit(v, v->limit / 2, "falling");
+}
+
+/* The windows of the high phase tell the baseline too, up to the queue of the margin, which is about known. That
+ * matters where noise leaves little to see in a short low phase. */
+static void learn_from_high_phase(struct vegas2 *v)
+{
+    if (v->high.n <= 0 || v->r0.variance < NOISY * NOISY)
+        return;
+    double own = margin(v) / capacity(v);
+    double observed = v->high.rtt / v->high.n / (1 + own);
+    double gain = v->r0.variance / (v->r0.variance + 1 / v->high.n + own * own);
+    v->r0.value += gain * (observed - v->r0.value);
+    v->r0.variance *= 1 - gain;
 }
 
 static void after_low_window(struct vegas2 *v, const struct verdict *w)
 {
     double noise = sqrt(w->se * w->se + v->r0.variance);
-    bool staged = v->limit > low_limit(v) * 1.05 + 1;
-    bool helped = v->before <= 0 || w->rtt < 0.85 * v->before;
-    if (staged && helped && w->rtt > v->r0.value * (QUEUE + 2 * noise)) {
-        v->before = w->rtt;
-        v->mu = (struct estimate){w->rate, w->se * w->se};
-        go_low(v, "falling");
-        return;
-    }
-    v->before = 0;
-    bool rose = surprise(&v->r0, w->rtt, w->se) > SIGNIFICANT;
-    if (rose && v->risen <= 0) {
-        v->risen = w->rtt;
+    bool slow = w->rtt > v->r0.value * (1 + SIGNIFICANT * sqrt(noise * noise + RESOLUTION * RESOLUTION));
+    if (slow || (!v->verified_r0 && v->started_high && v->limit > UNVERIFIED / 2)) {
+        after_slow_low_window(v, w);
         return;
     }
     bool fell = w->rtt < v->r0.value * (1 - fmax(0.05, 2 * noise));
-    double observed = v->risen > 0 ? fmin(v->risen, w->rtt) : w->rtt;
-    v->provisional = v->provisional && !v->aligned;
-    if (rose)
-        accept_rise(v, observed, w->se);
-    else
-        believe_baseline(v, observed, w->se);
+    v->before = 0;
+    v->in_doubt = false;
+    bool others_drain = v->coarse || (v->aligned && capacity(v) >= CROWD);
+    if (others_drain || w->rtt < v->r0.value || !v->verified_r0 || v->drain_interval == 0)
+        believe_baseline(v, w->rtt, w->se);
     if (w->bound && w->rate * (1 - 2 * w->se) > v->mu.value)
         v->mu = (struct estimate){w->rate, w->se * w->se};
-    if (fell)
+    v->confirmed = fell ? 0 : v->confirmed + v->aligned;
+    if (fell) {
         go_low(v, "baseline");
-    else
-        go_high(v, "baseline");
+        return;
+    }
+    learn_from_high_phase(v);
+    v->verified_r0 = true;
+    go_high(v, "baseline");
 }
 
 /* The coefficient of variation, averaged over windows by their samples. */
@@ -408,14 +517,18 @@ static bool window_complete(const struct vegas2 *v)
         return false;
     if (sum->n >= samples_needed(v))
         return true;
+    if (sum->n >= (v->phase == LOW_PHASE ? 4 : FEWEST) && age > 4 * patience(v) * mean)
+        return true;
     if (v->phase == LOW_PHASE)
-        return sum->n >= 4 && age > 4 * patience(v) * mean;
+        return false;
     if (sum->n >= OLD_SAMPLES && age > fmax(OLD_NS, OLD_RTTS * mean))
         return true;
     if (sum->n < fmax(FEWEST, v->limit / 2))
         return false;
-    if (v->phase != HIGH_PHASE || v->grown > 0)
-        return true;
+    if (v->phase != HIGH_PHASE)
+        return sum->n >= v->cv2 / (STARTUP_PRECISION * STARTUP_PRECISION);
+    if (v->grown > 0 || v->evidence >= v->enough)
+        return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
     return mean > v->r0.value * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
 }
 /* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
@@ -468,7 +581,7 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
 
     if (v->falling && sample->start_ns >= v->cut_ns && sample->in_flight <= v->limit + 1) {
         v->falling = false;
-        double settled = (double)sample->start_ns + SETTLE * fmin(v->rtt, 1e11);
+        double settled = (double)sample->start_ns + SETTLE * expected_rtt(v);
         if (settled > (double)v->open_ns)
             v->open_ns = (uint64_t)settled;
         restart_window(v, v->open_ns);
@@ -482,6 +595,9 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
     }
     if (v->falling || v->now_ns < v->open_ns)
         return (uint32_t)v->limit;
+    if (v->phase <= REGROWTH && sample->in_flight >= floor(v->limit) &&
+        v->window.in_flight < 0.5 * v->limit * v->window.n) /* a burst after idling begins */
+        restart_window(v, v->now_ns);
     v->window.n++;
     v->window.rtt += rtt;
     v->window.rtt2 += rtt * rtt;
@@ -500,6 +616,7 @@ static int vegas2_init(void *state, const struct weir_config *config)
     v->drain_interval = config->drain_interval;
     v->limit = clamp(config->initial_limit, v->min_limit, v->max_limit);
     v->phase = STARTUP;
+    v->started_high = v->limit > UNVERIFIED;
     v->growth = 1;
     v->cv2 = PRIOR_CV2;
     v->cv2_weight = PRIOR_SAMPLES;

@@ -16,7 +16,9 @@
 
 void weir__stats_deliver(weir_stats *stats, const weir_stats *snapshot)
 {
-    size_t size = stats->size >= FIRST_SIZE && stats->size < sizeof *stats ? stats->size : sizeof *stats;
+    size_t size = stats->size < FIRST_SIZE ? FIRST_SIZE : stats->size;
+    if (size > sizeof *snapshot)
+        size = sizeof *snapshot;
     memcpy(stats, snapshot, size);
     stats->size = size;
 }

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The weir authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The programs that README.md and the manual pages show. `make examples` builds them; tests/examples.test compares them
+# with what is shown, compiles and runs them.
+EXAMPLES = \
+	bench/examples/config \
+	bench/examples/custom \
+	bench/examples/error \
+	bench/examples/estimator \
+	bench/examples/fetch \
+	bench/examples/limiter \
+	bench/examples/log \
+	bench/examples/pool \
+	bench/examples/resolve \
+	bench/examples/stats \
+	bench/examples/time
+EXTRA_PROGRAMS += $(EXAMPLES)
+EXTRA_DIST += bench/examples/.clang-format
+# They see the public headers only, as an outside program does.
+EXAMPLES_CPPFLAGS = -I$(top_srcdir)/include -D_POSIX_C_SOURCE=200809L
+bench_examples_config_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_config_LDADD = libweir.la
+bench_examples_custom_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_custom_LDADD = libweir.la
+bench_examples_error_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_error_LDADD = libweir.la
+bench_examples_estimator_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_estimator_LDADD = libweir.la
+bench_examples_fetch_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_fetch_LDADD = libweir.la
+bench_examples_limiter_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_limiter_LDADD = libweir.la
+bench_examples_log_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_log_LDADD = libweir.la
+bench_examples_pool_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_pool_LDADD = libweir.la
+bench_examples_resolve_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_resolve_LDADD = libweir.la
+bench_examples_stats_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_stats_LDADD = libweir.la
+bench_examples_time_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_time_LDADD = libweir.la
+
+examples: $(EXAMPLES)
+.PHONY: examples
+CLEANFILES += $(EXAMPLES)
