@@ -3,3 +3,4 @@
 
 include bench/demo/demo.mk
 include bench/examples/examples.mk
+include bench/sim/sim.mk

@@ -26,6 +26,7 @@ libweir_core_la_SOURCES = \
 	lib/estimator/gradient2.c \
 	lib/estimator/vegas.c \
 	lib/estimator/vegas2.c \
+	lib/estimator/vegas2_state.h \
 	lib/estimator/window.c \
 	lib/admission/admission.h \
 	lib/admission/depth.c \

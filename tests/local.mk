@@ -21,7 +21,27 @@ weir_test_programs = \
 	tests/check_estimator \
 	tests/check_algorithms \
 	tests/check_config \
-	tests/check_environment
+	tests/check_environment \
+	tests/check_base \
+	tests/check_threads \
+	tests/check_admission \
+	tests/check_depth \
+	tests/check_limiter \
+	tests/check_limiter_setup \
+	tests/check_limiter_weights \
+	tests/check_sampling \
+	tests/check_contention \
+	tests/check_pool \
+	tests/check_pool_life \
+	tests/check_pool_threads \
+	tests/check_pool_ends \
+	tests/check_fork \
+	tests/check_faults \
+	tests/check_job \
+	tests/check_cancel \
+	tests/check_partitions \
+	tests/check_weights \
+	tests/check_fairness
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
 endif
@@ -68,6 +88,107 @@ tests_check_config_LDADD = libweir-test.la
 tests_check_environment_SOURCES = tests/check_environment.c tests/config_support.c tests/config_support.h
 tests_check_environment_CFLAGS = $(weir_test_cflags)
 tests_check_environment_LDADD = libweir-test.la
+
+tests_check_base_SOURCES = tests/check_base.c tests/suite.h
+tests_check_base_CFLAGS = $(weir_test_cflags)
+tests_check_base_LDADD = libweir-test.la
+
+tests_check_threads_SOURCES = tests/check_threads.c tests/suite.h
+tests_check_threads_CFLAGS = $(weir_test_cflags)
+tests_check_threads_LDADD = libweir-test.la
+
+tests_check_admission_SOURCES = tests/check_admission.c tests/job_support.c tests/job_support.h
+tests_check_admission_CFLAGS = $(weir_test_cflags)
+tests_check_admission_LDADD = libweir-test.la
+
+tests_check_depth_SOURCES = tests/check_depth.c tests/job_support.c tests/job_support.h
+tests_check_depth_CFLAGS = $(weir_test_cflags)
+tests_check_depth_LDADD = libweir-test.la
+
+tests_check_limiter_SOURCES = \
+	tests/check_limiter.c \
+	tests/limiter_support.c \
+	tests/limiter_support.h \
+	tests/suite.h
+tests_check_limiter_CFLAGS = $(weir_test_cflags)
+tests_check_limiter_LDADD = libweir-test.la
+
+tests_check_limiter_setup_SOURCES = \
+	tests/check_limiter_setup.c \
+	tests/limiter_support.c \
+	tests/limiter_support.h \
+	tests/suite.h
+tests_check_limiter_setup_CFLAGS = $(weir_test_cflags)
+tests_check_limiter_setup_LDADD = libweir-test.la
+
+tests_check_limiter_weights_SOURCES = \
+	tests/check_limiter_weights.c \
+	tests/limiter_support.c \
+	tests/limiter_support.h \
+	tests/suite.h
+tests_check_limiter_weights_CFLAGS = $(weir_test_cflags)
+tests_check_limiter_weights_LDADD = libweir-test.la
+
+tests_check_sampling_SOURCES = \
+	tests/check_sampling.c \
+	tests/limiter_support.c \
+	tests/limiter_support.h \
+	tests/suite.h
+tests_check_sampling_CFLAGS = $(weir_test_cflags)
+tests_check_sampling_LDADD = libweir-test.la
+
+tests_check_contention_SOURCES = \
+	tests/check_contention.c \
+	tests/limiter_support.c \
+	tests/limiter_support.h \
+	tests/suite.h
+tests_check_contention_CFLAGS = $(weir_test_cflags)
+tests_check_contention_LDADD = libweir-test.la
+
+tests_check_pool_SOURCES = tests/check_pool.c tests/pool_support.c tests/pool_support.h
+tests_check_pool_CFLAGS = $(weir_test_cflags)
+tests_check_pool_LDADD = libweir-test.la
+
+tests_check_pool_life_SOURCES = tests/check_pool_life.c tests/pool_support.c tests/pool_support.h
+tests_check_pool_life_CFLAGS = $(weir_test_cflags)
+tests_check_pool_life_LDADD = libweir-test.la
+
+tests_check_pool_threads_SOURCES = tests/check_pool_threads.c tests/pool_support.c tests/pool_support.h
+tests_check_pool_threads_CFLAGS = $(weir_test_cflags)
+tests_check_pool_threads_LDADD = libweir-test.la
+
+tests_check_pool_ends_SOURCES = tests/check_pool_ends.c tests/pool_support.c tests/pool_support.h
+tests_check_pool_ends_CFLAGS = $(weir_test_cflags)
+tests_check_pool_ends_LDADD = libweir-test.la
+
+tests_check_fork_SOURCES = tests/check_fork.c tests/pool_support.c tests/pool_support.h
+tests_check_fork_CFLAGS = $(weir_test_cflags)
+tests_check_fork_LDADD = libweir-test.la
+
+tests_check_faults_SOURCES = tests/check_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_faults_CFLAGS = $(weir_test_cflags)
+tests_check_faults_LDADD = libweir-test.la
+tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=pthread_create
+
+tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
+tests_check_job_CFLAGS = $(weir_test_cflags)
+tests_check_job_LDADD = libweir-test.la
+
+tests_check_cancel_SOURCES = tests/check_cancel.c tests/handle_support.c tests/handle_support.h
+tests_check_cancel_CFLAGS = $(weir_test_cflags)
+tests_check_cancel_LDADD = libweir-test.la
+
+tests_check_partitions_SOURCES = tests/check_partitions.c tests/job_support.c tests/job_support.h
+tests_check_partitions_CFLAGS = $(weir_test_cflags)
+tests_check_partitions_LDADD = libweir-test.la
+
+tests_check_weights_SOURCES = tests/check_weights.c tests/job_support.c tests/job_support.h
+tests_check_weights_CFLAGS = $(weir_test_cflags)
+tests_check_weights_LDADD = libweir-test.la
+
+tests_check_fairness_SOURCES = tests/check_fairness.c tests/job_support.c tests/job_support.h
+tests_check_fairness_CFLAGS = $(weir_test_cflags)
+tests_check_fairness_LDADD = libweir-test.la
 
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind

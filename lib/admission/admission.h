@@ -92,6 +92,7 @@ struct weir__partition {
     uint32_t callers;           /* guarded by lock: callers in the line */
     uint64_t granted;           /* guarded by lock: units ever */
     uint64_t shed;              /* guarded by lock: refused at the ceiling */
+    double virtual_time;        /* guarded by lock: note:virtual-time */
 };
 
 struct weir__partitions {
@@ -100,6 +101,7 @@ struct weir__partitions {
     uint32_t queued;             /* guarded by lock: jobs in all lines */
     uint32_t submitters;         /* guarded by lock */
     uint32_t callers;            /* guarded by lock */
+    double virtual_now;          /* guarded by lock: of the partition that was granted last */
 };
 
 /* From "live=0.9,batch=0.1", as the configuration has accepted it, or NULL. 0 or ENOMEM. */
@@ -118,6 +120,13 @@ void weir__partition_admit(struct weir__partitions *partitions, struct weir__uni
 
 /* Who gets the next free permits, or NULL. Jobs and submitters are passed over while held. */
 struct weir__unit *weir__partitions_next(const struct weir__partitions *partitions, uint32_t limit, bool held);
+
+/* Whether a unit that comes now would be next, those that wait for more permits than are free included. */
+bool weir__partition_goes_first(const struct weir__partitions *partitions, uint16_t index, uint32_t weight,
+                                uint32_t limit, bool held);
+
+/* Books permits that a partition gets, reserved or in flight. */
+void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight);
 
 /* Whether the queue of the given depth has a place for one more job of the partition. A place guaranteed to another
  * partition is none. */

@@ -105,6 +105,8 @@ static struct weir__unit *next_submitter(struct weir__unit *unit)
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit)
 {
     struct weir__partition *partition = &partitions->all[unit->partition];
+    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
+        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
     weir__line_append(&partition->line, unit);
     count_unit(partitions, unit, 1);
     if (unit->kind == WEIR__SUBMITTER && partition->blocked == NULL)
@@ -150,32 +152,74 @@ static struct weir__unit *head_of(const struct weir__partition *partition, bool 
     return unit;
 }
 
-/* How far a partition is into its guaranteed share once the unit has its permits: at most 1 is a claim, more is
- * borrowed from what others leave idle. A share of 0 only borrows. */
-static double pressure(const struct weir__partition *partition, const struct weir__unit *unit, uint32_t limit)
+/* Whose turn it is first: what is guaranteed comes before what is borrowed, and a share of 0 comes last. A share of
+ * less than a permit is never within its guarantee: it takes its turn among those that borrow. So does a weight above
+ * the guarantee, which a stream of others' claims could keep out for ever: once they have had all permits twice over
+ * while it waited, it counts as a claim. */
+enum { CLAIM, BORROW, REST, NOBODY };
+
+static int class_of(const struct weir__partitions *partitions, uint16_t index, uint32_t weight, uint32_t limit)
 {
-    double guaranteed = partition->share * limit;
-    double wanted = (double)partition->in_use + unit->weight;
-    return guaranteed > TOLERANCE ? (wanted - TOLERANCE) / guaranteed : INFINITY;
+    const struct weir__partition *partition = &partitions->all[index];
+    if (partition->share <= 0)
+        return REST;
+    double guaranteed = partition->share * limit + TOLERANCE;
+    bool is_guaranteed = (double)partition->in_use + weight <= guaranteed;
+    bool was_passed_over =
+        (double)partition->in_use + 1 <= guaranteed && partitions->virtual_now - partition->virtual_time > 2.0 * limit;
+    return is_guaranteed || was_passed_over ? CLAIM : BORROW;
 }
 
+bool weir__partition_goes_first(const struct weir__partitions *partitions, uint16_t index, uint32_t weight,
+                                uint32_t limit, bool held)
+{
+    if (head_of(&partitions->all[index], held) != NULL)
+        return false;
+    int its_class = class_of(partitions, index, weight, limit);
+    for (uint16_t i = 0; i < partitions->count; i++) {
+        const struct weir__unit *unit = head_of(&partitions->all[i], held);
+        if (unit != NULL && class_of(partitions, i, unit->weight, limit) <= its_class)
+            return false;
+    }
+    return true;
+}
+
+/* note:virtual-time -- partitions take turns by their shares: each grant moves a partition's clock on by weight/share,
+ * and the one whose clock is behind is next (stride scheduling, C. Waldspurger and W. Weihl, 1995). One that has had
+ * nothing to do joins at the present. What is guaranteed comes before what is borrowed; a share of 0 comes last. */
 struct weir__unit *weir__partitions_next(const struct weir__partitions *partitions, uint32_t limit, bool held)
 {
     if (partitions->count == 1)
         return head_of(&partitions->all[0], held);
     struct weir__unit *next = NULL;
-    double least = INFINITY;
+    int least_class = NOBODY;
+    double least_time = INFINITY;
     for (uint16_t i = 0; i < partitions->count; i++) {
-        struct weir__unit *unit = head_of(&partitions->all[i], held);
+        const struct weir__partition *partition = &partitions->all[i];
+        struct weir__unit *unit = head_of(partition, held);
         if (unit == NULL)
             continue;
-        double its = pressure(&partitions->all[i], unit, limit);
-        if (next == NULL || its < least) {
+        int its_class = class_of(partitions, i, unit->weight, limit);
+        if (its_class < least_class || (its_class == least_class && partition->virtual_time < least_time)) {
             next = unit;
-            least = its;
+            least_class = its_class;
+            least_time = partition->virtual_time;
         }
     }
     return next;
+}
+
+void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    partition->in_use += weight;
+    partition->granted++;
+    if (partitions->count == 1)
+        return;
+    if (partition->share > 0) { /* note:virtual-time */
+        partitions->virtual_now = partition->virtual_time;
+        partition->virtual_time += weight / partition->share;
+    }
 }
 
 /* ---- room in the queue ---- */

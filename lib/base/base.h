@@ -3,6 +3,10 @@
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H
 
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 /* What the library asks of the operating system: the clock, parking and waking one thread, starting one, the log, and
  * whether this process is a fork child. It knows nothing of the other layers. */
 
@@ -91,5 +95,15 @@ unsigned weir__fork_generation(void);
 
 /* Arranges for that; called by every creation. 0 or ENOMEM. */
 int weir__fork_watch(void);
+
+/* A lock that a fork waits for, so that the child finds what it protects whole. Such locks are never nested. */
+struct weir__fork_lock {
+    struct weir__fork_lock *next;
+    struct weir__fork_lock *previous;
+    pthread_mutex_t *lock; /* immutable while registered */
+};
+
+void weir__fork_register(struct weir__fork_lock *entry, pthread_mutex_t *lock);
+void weir__fork_unregister(struct weir__fork_lock *entry);
 
 #endif

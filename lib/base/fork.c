@@ -8,21 +8,43 @@
 
 #include "base/base.h"
 
+/* A child gets a copy of every lock as it was at the fork, and only the thread that forked. What another thread had in
+ * hand at that moment would stay half done for ever. So the fork waits for the locks of all that is registered here,
+ * and the child finds everything whole. */
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct weir__fork_lock *registry; /* guarded by registry_mutex */
+
 /* atomic, relaxed: it changes only in a fork child, while that process has a single thread */
 static atomic_uint generation;
 
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static int watch_error; /* written inside watch_once, immutable after */
 
-static void in_child(void)
+static void before_fork(void)
+{
+    WEIR__MUST(pthread_mutex_lock(&registry_mutex));
+    for (struct weir__fork_lock *entry = registry; entry != NULL; entry = entry->next)
+        WEIR__MUST(pthread_mutex_lock(entry->lock));
+    weir__log_before_fork();
+}
+
+static void after_fork(void)
 {
     weir__log_after_fork();
+    for (struct weir__fork_lock *entry = registry; entry != NULL; entry = entry->next)
+        WEIR__MUST(pthread_mutex_unlock(entry->lock));
+    WEIR__MUST(pthread_mutex_unlock(&registry_mutex));
+}
+
+static void in_child(void)
+{
+    after_fork();
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); /* pairs with nothing: one thread, see above */
 }
 
 static void watch(void)
 {
-    watch_error = pthread_atfork(weir__log_before_fork, weir__log_after_fork, in_child);
+    watch_error = pthread_atfork(before_fork, after_fork, in_child);
 }
 
 unsigned weir__fork_generation(void)
@@ -34,4 +56,28 @@ int weir__fork_watch(void)
 {
     WEIR__MUST(pthread_once(&watch_once, watch));
     return watch_error == 0 ? 0 : ENOMEM;
+}
+
+void weir__fork_register(struct weir__fork_lock *entry, pthread_mutex_t *lock)
+{
+    entry->lock = lock;
+    entry->previous = NULL;
+    WEIR__MUST(pthread_mutex_lock(&registry_mutex));
+    entry->next = registry;
+    if (registry != NULL)
+        registry->previous = entry;
+    registry = entry;
+    WEIR__MUST(pthread_mutex_unlock(&registry_mutex));
+}
+
+void weir__fork_unregister(struct weir__fork_lock *entry)
+{
+    WEIR__MUST(pthread_mutex_lock(&registry_mutex));
+    if (entry->previous != NULL)
+        entry->previous->next = entry->next;
+    else
+        registry = entry->next;
+    if (entry->next != NULL)
+        entry->next->previous = entry->previous;
+    WEIR__MUST(pthread_mutex_unlock(&registry_mutex));
 }

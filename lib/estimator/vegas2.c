@@ -12,126 +12,7 @@
 
 #include <math.h>
 
-#define MARGIN            0.27 /* the high phase stands MARGIN * sqrt(c) + REST above c */
-#define REST              0.6
-#define LOW               0.30 /* share of c that the low phase stays below it */
-#define PRECISION         0.04 /* standard error of the mean RTT that a window is sized for */
-#define STARTUP_PRECISION 0.3
-#define GROWTH_PRECISION  0.2
-#define RESOLUTION        0.02 /* error that no sample size removes: drift, timers */
-#define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
-#define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
-#define DRIFT_RTT         4e-5 /* and a low phase to what is known of R0 */
-#define SETTLE            1.5  /* RTTs until the effect of a cut is in */
-#define SETTLE_UP         1.0  /* and of a growth */
-#define BOUND             0.85 /* share of the limit in flight from which on the limit was what held the callers back */
-#define QUEUE             1.1  /* R/R0 that shows a queue, noise aside */
-#define CHANGED           1.2  /* R above what the high phase causes itself that shows a change, noise aside */
-#define LEAST_TRUST       0.8  /* share of mu that windows between two drains cannot take away */
-#define EVIDENCE          3.0  /* log likelihood ratio that the knee is further up */
-#define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
-#define DRAIN_RTTS        80.0 /* between two low phases, at least */
-#define STEP              0.1  /* the first of a growth */
-#define FASTEST           0.7  /* and the last */
-#define EMERGENCY_RTTS    8.0  /* between two drains while the baseline is in doubt */
-#define PRIOR_CV2         0.5
-#define PRIOR_SAMPLES     8.0
-#define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
-#define FEWEST            16.0   /* samples of a window, at least */
-#define MOST              5000.0 /* and at most */
-#define OLD_NS            5e9    /* age from which on a window closes with what it has */
-#define OLD_RTTS          20.0
-#define OLD_SAMPLES       10.0
-#define NOISY             0.04 /* relative standard deviation of R0 from which on it is taken wherever it can be had */
-#define GUESS             0.25 /* relative variance of a mu that was not measured */
-#define QUIET             0.3  /* squared coefficient of variation of an RTT that a few samples tell */
-#define CROWD             10.0 /* permits below which a client is likely to be one of many */
-#define COARSE            8u   /* cells of the grid, of which the first is the one that most clients share */
-#define NEWCOMER_RTTS     8.0  /* between the first drains of a client that may have come into a crowd */
-#define NEWCOMER_DRAINS   6u
-#define NEWCOMER_LIMIT    16.0   /* up to which a client doubles that has only seen R as it found it */
-#define NEWCOMER_STEP     0.25   /* and its growth from there on */
-#define UNVERIFIED        8.0    /* an initial limit above may be beyond the knee already */
-#define LONGEST_NS        3.6e12 /* an RTT above an hour is not believed */
-#define LONGEST_WAIT_NS   1e11
-#define SECOND_NS         1000000000u
-
-enum phase { STARTUP, REGROWTH, HIGH_PHASE, LOW_PHASE };
-
-/* A figure and the relative variance of what is known of it. */
-struct estimate {
-    double value;
-    double variance;
-};
-
-/* Successful samples since the window began. */
-struct window {
-    double n;
-    double rtt;       /* sum */
-    double rtt2;      /* sum of squares */
-    double in_flight; /* sum, as seen by each call at its grant */
-    uint64_t begin_ns;
-};
-
-/* What a closed window says. */
-struct verdict {
-    double rtt;  /* R */
-    double load; /* N */
-    double rate; /* X = N/R */
-    double se;   /* relative standard error of R */
-    bool bound;
-};
-
-struct vegas2 {
-    double min_limit;
-    double max_limit;
-    double ceiling; /* no RTT above this becomes the baseline; 0: none */
-    uint64_t drain_interval;
-    int64_t wall_offset; /* realtime minus monotonic */
-
-    enum phase phase;
-    double limit; /* exact; callers see it cut to a whole number */
-    struct estimate mu;
-    struct estimate r0; /* value 0: not yet seen */
-    double rtt;         /* R of the last window */
-    double cv2_weight;
-    double span;               /* ns that the last window of the high phase took */
-    double cv2;                /* squared coefficient of variation of the RTT, averaged over windows */
-    double growth;             /* by which the limit grows while nothing queues */
-    double evidence;           /* for a knee further up; a cumulative sum that never falls below 0 */
-    double enough;             /* how much of it makes the high phase grow */
-    struct window high;        /* sums over the windows of the high phase since the last low one */
-    double before;             /* R of the last low window if it was too high for a drained downstream; 0: it was not */
-    double doubtful_rtt;       /* R when the doubt arose */
-    struct estimate suspected; /* mu when the limit was cut to learn why */
-    double believed;           /* c before that */
-    double verified;           /* mu when the baseline was last measured */
-
-    uint64_t now_ns;     /* latest end of a sample */
-    uint64_t cut_ns;     /* when the limit was last lowered: calls granted before do not tell about it */
-    uint64_t open_ns;    /* samples that end before belong to the previous limit */
-    uint64_t regular;    /* length of the grid's cells, emergencies and newcomers aside */
-    uint64_t interval;   /* length of the grid's cells */
-    uint64_t drain_cell; /* of the grid: the last low phase's */
-    bool coarse;         /* and on a boundary that clients with longer cells share */
-    bool aligned;        /* this low phase began on the grid, so others drain as well */
-    bool verified_r0;    /* the baseline has been seen at a low limit */
-    bool started_high;   /* the initial limit may have been beyond the knee */
-    bool seen_idle;      /* the baseline was seen while little was in flight */
-    bool fresh;          /* no window of this high phase has closed yet */
-    bool in_doubt;       /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
-    unsigned confirmed;  /* drains running that have not lowered the baseline */
-    unsigned grown;      /* windows running that have grown */
-    bool falling;        /* lowered, and in flight not yet seen at or below the limit */
-
-    struct window window;
-    double outcomes; /* since the last verdict on loss */
-    double drops;
-
-    uint64_t windows;
-    uint64_t drains;
-    const char *reason;
-};
+#include "estimator/vegas2_state.h"
 
 static double clamp(double value, double least, double most)
 {
@@ -183,7 +64,7 @@ static double margin(const struct vegas2 *v)
 
 static double samples_needed(const struct vegas2 *v)
 {
-    return clamp(v->cv2 / (PRECISION * PRECISION), fmax(FEWEST, v->phase == LOW_PHASE ? 0 : v->limit), MOST);
+    return clamp(v->cv2 * (1 / (PRECISION * PRECISION)), fmax(FEWEST, v->phase == LOW_PHASE ? 0 : v->limit), MOST);
 }
 
 /* ---- moving the limit ---- */
@@ -242,22 +123,29 @@ static uint64_t cell_length(double least)
 static uint64_t drain_interval(struct vegas2 *v)
 {
     if (v->drain_interval != WEIR_DRAIN_AUTO)
-        return v->interval = v->drain_interval;
+        return v->regular = v->drain_interval;
     if (v->in_doubt)
-        return v->interval = cell_length(EMERGENCY_RTTS * fmax(v->rtt, v->r0.value));
+        return cell_length(EMERGENCY_RTTS * fmax(v->rtt, v->r0.value));
     double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
     if ((double)v->regular < least || (double)v->regular >= 4 * least)
         v->regular = cell_length(least);
     bool newcomer = v->confirmed < NEWCOMER_DRAINS && capacity(v) < 4 * CROWD && v->cv2 < QUIET;
-    v->interval = newcomer ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value)) : v->regular;
-    return v->interval;
+    return newcomer ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value)) : v->regular;
 }
 
-/* The cell of the grid on the wall clock that this moment is in; 0 without a grid. */
-static uint64_t drain_cell(struct vegas2 *v)
+static uint64_t wall_ns(const struct vegas2 *v)
+{
+    return v->now_ns + (uint64_t)v->wall_offset;
+}
+
+/* Sets when the next low phase is due: at the first boundary of the grid after the last one began. */
+static void schedule_drain(struct vegas2 *v)
 {
     uint64_t interval = drain_interval(v);
-    return interval == 0 ? 0 : (v->now_ns + (uint64_t)v->wall_offset) / interval * interval;
+    if (v->drained_ns > wall_ns(v)) /* the wall clock was set back */
+        v->drained_ns = wall_ns(v);
+    v->interval = interval;
+    v->due_ns = interval == 0 ? UINT64_MAX : (v->drained_ns / interval + 1) * interval;
 }
 
 /* Something has happened that makes earlier failures to grow meaningless. */
@@ -271,7 +159,8 @@ static void forget_failures(struct vegas2 *v)
 static void go_high(struct vegas2 *v, const char *reason)
 {
     v->phase = HIGH_PHASE;
-    v->fresh = true;
+    v->fresh = FRESH;
+    v->fell = false;
     v->high = (struct window){0};
     v->verified = v->mu.variance < GUESS ? v->mu.value : 0;
     set_limit(v, capacity(v) + margin(v), reason);
@@ -281,11 +170,12 @@ static void go_low(struct vegas2 *v, const char *reason)
 {
     if (v->phase != LOW_PHASE) {
         v->drains++;
+        v->on_grid = false;
         v->aligned = false;
         v->coarse = false;
     }
     v->phase = LOW_PHASE;
-    v->drain_cell = drain_cell(v);
+    v->drained_ns = wall_ns(v);
     set_limit(v, low_limit(v), reason);
 }
 
@@ -305,9 +195,11 @@ static void drain(struct vegas2 *v)
     if (v->evidence < v->enough)
         v->evidence = 0;
     v->believed = capacity(v);
+    uint64_t boundary = wall_ns(v) / v->interval * v->interval;
     go_low(v, "drain");
-    v->aligned = v->interval == 0 || v->in_doubt || v->drain_cell % v->regular == 0;
-    v->coarse = v->interval == 0 || v->drain_cell % (COARSE * v->regular) == 0;
+    v->on_grid = true;
+    v->aligned = v->in_doubt || boundary % v->regular == 0;
+    v->coarse = boundary % (COARSE * v->regular) == 0;
     v->suspected = v->mu;
 }
 
@@ -318,6 +210,8 @@ static void after_growth_window(struct vegas2 *v, const struct verdict *w)
     bool queued = w->rtt >= v->r0.value * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
     if (queued || (v->phase == STARTUP && v->windows == 1 && v->started_high)) {
         v->mu = (struct estimate){w->rate, w->se * w->se};
+        v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;
+        v->exit_rtt = v->phase == STARTUP ? w->rtt : 0;
         go_low_to_learn_why(v, w->load, "queue seen");
         return;
     }
@@ -336,8 +230,8 @@ static void after_growth_window(struct vegas2 *v, const struct verdict *w)
 /* Whether R looks more like an idle downstream than like the queue that the margin makes. */
 static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
 {
-    if (v->fresh && v->evidence < v->enough) { /* the others may still be drained */
-        v->fresh = false;
+    if (v->fresh > 0 && v->evidence < v->enough) { /* the others may still be drained */
+        v->fresh--;
         return false;
     }
     double c = capacity(v);
@@ -382,16 +276,22 @@ static void after_high_window(struct vegas2 *v, const struct verdict *w)
     v->grown = 0;
     v->growth = STEP;
     learn(&v->mu, w->rate, w->se, DRIFT_RATE);
-    v->mu.value =
-        fmax(v->mu.value, LEAST_TRUST * v->verified); /* were it the baseline that rose, c would shrink to nothing */
-    double target = capacity(v) + margin(v);
-    set_limit(v, target, "throughput");
+    /* Were it the baseline that rose, c would shrink to nothing. */
+    v->mu.value = fmax(v->mu.value, LEAST_TRUST * v->verified);
+    set_limit(v, capacity(v) + margin(v), "throughput");
 }
 
 /* R did not fall with the limit. If others drained as well it is a higher baseline, which says nothing about the
  * capacity in permits: go on from what that was. Otherwise it may be their queue: stand still until all drain. */
 static void baseline_rose(struct vegas2 *v, const struct verdict *w)
 {
+    if (v->ceiling > 0 && w->rtt > v->ceiling) { /* never a baseline */
+        v->r0 = (struct estimate){v->ceiling, RESOLUTION * RESOLUTION};
+        v->mu = (struct estimate){w->rate, w->se * w->se};
+        v->in_doubt = false;
+        go_high(v, "above ceiling");
+        return;
+    }
     bool crowd = v->believed < CROWD;
     if (crowd && v->verified_r0 && !v->coarse && v->drain_interval != 0) {
         v->mu = v->suspected;
@@ -406,11 +306,11 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
         return;
     }
     v->in_doubt = false;
-    v->r0 = (struct estimate){v->ceiling > 0 ? fmin(w->rtt, v->ceiling) : w->rtt, w->se * w->se};
+    v->r0 = (struct estimate){w->rtt, w->se * w->se};
     v->verified_r0 = true;
     v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
     forget_failures(v);
-    if (v->believed >= CROWD) {
+    if (v->believed >= CROWD || v->cv2 > QUIET) {
         v->growth = 0.5;
         v->evidence = v->enough;
     }
@@ -429,9 +329,10 @@ static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
     if (helped)
         v->believed = v->verified_r0 ? capacity(v) : w->load;
     v->before = w->rtt;
-    go_low(v, "falling");
     if (!v->verified_r0 && v->started_high)
         set_limit(v, v->limit / 2, "falling");
+    else
+        go_low(v, "falling");
 }
 
 /* The windows of the high phase tell the baseline too, up to the queue of the margin, which is about known. That
@@ -444,6 +345,8 @@ static void learn_from_high_phase(struct vegas2 *v)
     double observed = v->high.rtt / v->high.n / (1 + own);
     double gain = v->r0.variance / (v->r0.variance + 1 / v->high.n + own * own);
     v->r0.value += gain * (observed - v->r0.value);
+    if (v->ceiling > 0)
+        v->r0.value = fmin(v->r0.value, v->ceiling);
     v->r0.variance *= 1 - gain;
 }
 
@@ -459,16 +362,22 @@ static void after_low_window(struct vegas2 *v, const struct verdict *w)
     v->before = 0;
     v->in_doubt = false;
     bool others_drain = v->coarse || (v->aligned && capacity(v) >= CROWD);
-    if (others_drain || w->rtt < v->r0.value || !v->verified_r0 || v->drain_interval == 0)
+    if (others_drain || fell || v->fell || !v->verified_r0 || v->drain_interval == 0)
         believe_baseline(v, w->rtt, w->se);
     if (w->bound && w->rate * (1 - 2 * w->se) > v->mu.value)
         v->mu = (struct estimate){w->rate, w->se * w->se};
-    v->confirmed = fell ? 0 : v->confirmed + v->aligned;
+    v->confirmed = fell ? 0 : v->confirmed + (capacity(v) < 2 * CROWD ? v->aligned : v->on_grid);
+    v->fell = fell;
     if (fell) {
         go_low(v, "baseline");
         return;
     }
     learn_from_high_phase(v);
+    if (v->exit_rtt > 0 && w->rtt > 0.85 * v->exit_rtt && v->cv2 > QUIET / 2) { /* that was no queue but noise */
+        v->growth = 0.5;
+        v->evidence = v->enough;
+    }
+    v->exit_rtt = 0;
     v->verified_r0 = true;
     go_high(v, "baseline");
 }
@@ -486,7 +395,7 @@ static void close_window(struct vegas2 *v)
     struct verdict w = {.rtt = sum->rtt / sum->n, .load = sum->in_flight / sum->n};
     double variance = fmax(0, sum->rtt2 / sum->n - w.rtt * w.rtt);
     learn_variation(v, variance / (w.rtt * w.rtt));
-    w.se = sqrt(v->cv2 / sum->n);
+    w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
     w.rate = w.load / w.rtt;
     w.bound = w.load >= BOUND * floor(v->limit);
     v->windows++;
@@ -506,17 +415,18 @@ static void close_window(struct vegas2 *v)
         after_high_window(v, &w);
     else
         after_growth_window(v, &w);
+    schedule_drain(v);
 }
 
 static bool window_complete(const struct vegas2 *v)
 {
     const struct window *sum = &v->window;
     double age = (double)(v->now_ns - sum->begin_ns);
-    double mean = sum->rtt / sum->n;
-    if (age < mean)
+    if (age * sum->n < sum->rtt)
         return false;
     if (sum->n >= samples_needed(v))
         return true;
+    double mean = sum->rtt / sum->n;
     if (sum->n >= (v->phase == LOW_PHASE ? 4 : FEWEST) && age > 4 * patience(v) * mean)
         return true;
     if (v->phase == LOW_PHASE)
@@ -531,6 +441,9 @@ static bool window_complete(const struct vegas2 *v)
         return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
     return mean > v->r0.value * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
 }
+
+/* ---- samples ---- */
+
 /* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
 static void count_outcome(struct vegas2 *v, const weir_sample *sample)
 {
@@ -547,7 +460,7 @@ static void count_outcome(struct vegas2 *v, const weir_sample *sample)
     if (share <= LOSS)
         return;
     double keep = 1 - 0.5 * fmin(1, share);
-    v->mu.value *= keep;
+    v->mu.value = fmax(v->mu.value * keep, SLOWEST);
     v->phase = REGROWTH;
     v->growth = 0.25;
     set_limit(v, v->limit * keep, "loss");
@@ -586,13 +499,8 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
             v->open_ns = (uint64_t)settled;
         restart_window(v, v->open_ns);
     }
-    if (v->phase == HIGH_PHASE) {
-        uint64_t cell = drain_cell(v);
-        if (cell != v->drain_cell) {
-            v->drain_cell = cell;
-            drain(v);
-        }
-    }
+    if (v->phase == HIGH_PHASE && v->interval != 0 && wall_ns(v) >= v->due_ns)
+        drain(v);
     if (v->falling || v->now_ns < v->open_ns)
         return (uint32_t)v->limit;
     if (v->phase <= REGROWTH && sample->in_flight >= floor(v->limit) &&
@@ -625,14 +533,17 @@ static int vegas2_init(void *state, const struct weir_config *config)
     return 0;
 }
 
-/* One RTT until the first call that knows, half a mixed window and a clean one, then one drain. */
+/* One RTT until the first call that knows, half a mixed window and a clean one, then one drain. A window that shows
+ * twice the RTT closes early: 4 standard errors have to fit into what is left of the factor 2. */
 static uint64_t vegas2_reaction_ns(const void *state)
 {
     const struct vegas2 *v = state;
     if (v->mu.value <= 0)
         return 0;
-    double window = fmax(v->rtt, samples_needed(v) / v->mu.value);
-    return (uint64_t)clamp(v->rtt + 1.5 * window + SETTLE * v->rtt + window, 1, LONGEST_NS);
+    double alarm = fmax(fmax(FEWEST, v->limit / 2), v->cv2 * (4 / (2 / 1.06 - CHANGED)) * (4 / (2 / 1.06 - CHANGED)));
+    double rtt = fmin(v->rtt, LONGEST_WAIT_NS);
+    double high = fmax(rtt, fmin(alarm, samples_needed(v)) / v->mu.value);
+    return (uint64_t)clamp(rtt + 1.5 * high + SETTLE * rtt + fmax(rtt, FEWEST / v->mu.value), 1, LONGEST_NS);
 }
 
 static void vegas2_figures(const void *state, weir_figures *figures)

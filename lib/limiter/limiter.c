@@ -51,6 +51,7 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     if (backlog != NULL)
         limiter->backlog = *backlog;
     WEIR__MUST(pthread_mutex_init(&limiter->lock, NULL));
+    weir__fork_register(&limiter->fork_lock, &limiter->lock);
 }
 
 int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_config *config, const char *kind,
@@ -92,9 +93,8 @@ int weir_limiter_create(weir_limiter **limiter, const char *name, const weir_con
 
 void weir__limiter_free(weir_limiter *limiter)
 {
-    /* In a fork child another thread may have held the lock: the memory goes, the lock is left alone. */
-    if (limiter->fork_generation == weir__fork_generation())
-        WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
+    weir__fork_unregister(&limiter->fork_lock);
+    WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
     free_parts(limiter);
 }
 

@@ -5,10 +5,11 @@
 
 /* Permits: counting them, feeding the estimator, waking who waits.
  *
- * Lock order, for the whole library: a pool's start_lock, then a limiter's lock. Nothing else is locked under the
- * latter, and no callback of the program, allocation or log line happens under either, but for the start of a pool's
- * very first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical
- * section moves a job and its permit, and one snapshot shows both. */
+ * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, nobody else
+ * nests them), a pool's start_lock, a limiter's lock. Nothing else is locked under the last, and no callback of the
+ * program, allocation or log line happens under either, but for the start of a pool's very first thread under
+ * start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical section moves a job and its
+ * permit, and one snapshot shows both. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -48,6 +49,15 @@ struct weir__flow {
     double throughput;        /* owner: the estimating thread; completions per second of the last period */
 };
 
+/* Weights above 1 that are out. The limit never counts as less than the heaviest: what runs may have been granted
+ * before it fell, or alone although it exceeds it. Counted by powers of two, so the answer may be that of a lighter
+ * neighbour's heavier predecessor within the same power, until none of that power is out. */
+struct weir__heavy {
+    uint32_t count[32];    /* guarded by lock: by the weight's highest bit */
+    uint32_t greatest[32]; /* guarded by lock: of those counted since there was none */
+    uint32_t heaviest;     /* guarded by lock: of all, 0: none is out */
+};
+
 struct weir__counters {
     uint64_t granted;
     uint64_t ended[3]; /* by weir_outcome */
@@ -60,14 +70,15 @@ struct weir_limiter {
     char *name;               /* immutable after create */
     weir_config config;       /* immutable after create */
     unsigned fork_generation; /* immutable after create */
+    struct weir__fork_lock fork_lock;
     struct weir__backlog backlog;
     struct weir__partitions partitions;
 
     pthread_mutex_t lock;
-    uint32_t limit;                 /* guarded by lock: the estimate, or max_limit in monitor mode */
-    uint32_t estimate;              /* guarded by lock */
-    uint32_t heavy;                 /* guarded by lock: weight of a permit granted although it exceeds limit, else 0 */
-    uint32_t in_flight;             /* guarded by lock: permits whose work has begun */
+    uint32_t limit;     /* guarded by lock: the estimate, or max_limit in monitor mode */
+    uint32_t estimate;  /* guarded by lock */
+    uint32_t in_flight; /* guarded by lock: permits whose work has begun */
+    struct weir__heavy heavy;
     uint32_t holders;               /* guarded by lock: permits of direct callers, not weighted */
     uint32_t frozen;                /* guarded by lock */
     uint32_t depth;                 /* guarded by lock: D */
@@ -81,6 +92,7 @@ struct weir_limiter {
     weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
     uint32_t sample_count;              /* guarded by lock */
     bool pressing;                      /* guarded by lock: they should not wait any longer */
+    uint64_t processed_ns;              /* guarded by lock: end of the last one that was taken */
     bool estimating;                    /* guarded by lock: its setter is the estimating thread */
     struct weir__line full;             /* guarded by lock: threads whose sample found no room */
     weir_estimator *estimator;          /* owner: the estimating thread */
@@ -108,11 +120,11 @@ void weir__limiter_free(weir_limiter *limiter);
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
 int weir__limiter_usable(const weir_limiter *limiter);
 
-/* What running work may count for, lock held: the limit, or a heavy permit above it. Work that waits for other work
- * never fills it up: the limit may have fallen since that was allowed to wait. */
+/* What running work may count for, lock held: the limit, or the heaviest permit above it. Work that waits for other
+ * work never fills it up: the limit may have fallen since that was allowed to wait. */
 static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
 {
-    uint32_t ceiling = limiter->heavy > limiter->limit ? limiter->heavy : limiter->limit;
+    uint32_t ceiling = limiter->heavy.heaviest > limiter->limit ? limiter->heavy.heaviest : limiter->limit;
     uint32_t least = limiter->backlog.nested != 0 ? limiter->backlog.nested + limiter->backlog.awaited : 0;
     return ceiling > least ? ceiling : least;
 }
@@ -129,15 +141,16 @@ static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weig
 /* Hands free permits to whom they belong. */
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
 
-/* Puts weight permits of a partition to use: reserved ones, or those of a direct caller. */
+/* Puts weight permits of a partition to use, be they reserved or in flight; and the reverse. */
 void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight);
+void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t weight);
 
 /* Takes note of an ended call: its permits are free, its sample waits for the estimator. May drop the lock while the
  * sample buffer is full. */
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
 
 /* Whether a unit that comes now would be granted at once. */
-bool weir__limiter_is_free(const weir_limiter *limiter, uint32_t weight);
+bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight);
 
 /* Whether the weight can ever be granted. */
 bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight);
@@ -146,8 +159,7 @@ bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight);
 
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample);
 
-/* Whether the waiting samples should go to the estimator now. A burst of very short calls is taken in batches; whatever
- * somebody could notice goes at once. */
+/* Whether the waiting samples should go to the estimator now. */
 static inline bool weir__samples_due(const weir_limiter *limiter)
 {
     return limiter->pressing && !limiter->estimating;

@@ -58,12 +58,40 @@ static struct permit unpack(const weir_permit *permit)
 
 /* ---- granting; lock held ---- */
 
+static unsigned highest_bit(uint32_t weight)
+{
+    unsigned bit = 0;
+    while (weight >>= 1)
+        bit++;
+    return bit;
+}
+
+static void weigh(struct weir__heavy *heavy, uint32_t weight, bool out)
+{
+    unsigned bit = highest_bit(weight);
+    heavy->count[bit] += out ? 1 : (uint32_t)-1;
+    if (heavy->count[bit] == 0)
+        heavy->greatest[bit] = 0;
+    else if (out && weight > heavy->greatest[bit])
+        heavy->greatest[bit] = weight;
+    bit = 31;
+    while (bit > 0 && heavy->count[bit] == 0)
+        bit--;
+    heavy->heaviest = heavy->greatest[bit];
+}
+
 void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight)
 {
-    if (weight > limiter->limit)
-        limiter->heavy = weight;
-    limiter->partitions.all[partition].in_use += weight;
-    limiter->partitions.all[partition].granted++;
+    if (weight > 1)
+        weigh(&limiter->heavy, weight, true);
+    weir__partition_use(&limiter->partitions, partition, weight);
+}
+
+void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t weight)
+{
+    if (weight > 1)
+        weigh(&limiter->heavy, weight, false);
+    limiter->partitions.all[partition].in_use -= weight;
 }
 
 /* The permits of one direct caller; returns how many are out then. */
@@ -107,9 +135,7 @@ void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight)
 {
     limiter->in_flight -= weight;
-    limiter->partitions.all[partition].in_use -= weight;
-    if (limiter->heavy == weight)
-        limiter->heavy = 0;
+    weir__limiter_unuse(limiter, partition, weight);
     limiter->counters.ended[sample->outcome]++;
     if (sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns)
         weir__samples_put(limiter, sample);
@@ -128,14 +154,15 @@ void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
 
 /* ---- acquire ---- */
 
-bool weir__limiter_is_free(const weir_limiter *limiter, uint32_t weight)
+bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight)
 {
     const struct weir__partitions *partitions = &limiter->partitions;
+    bool held = limiter->backlog.held;
     if (!weir__limiter_fits(limiter, weight))
         return false;
-    if (partitions->callers == 0 && (limiter->backlog.held || partitions->queued + partitions->submitters == 0))
+    if (partitions->callers == 0 && (held || partitions->queued + partitions->submitters == 0))
         return true;
-    return false; /* a heavy one waits at the head of its line: newcomers stay behind it */
+    return weir__partition_goes_first(partitions, partition, weight, weir__limiter_ceiling(limiter), held);
 }
 
 bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight)
@@ -147,10 +174,12 @@ bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight)
 }
 
 /* Whether it is free, after samples that still wait have had their say. */
-static bool becomes_free(weir_limiter *limiter, uint32_t weight)
+static bool becomes_free(weir_limiter *limiter, uint16_t partition, uint32_t weight)
 {
-    return weir__limiter_is_free(limiter, weight) ||
-           (weir__samples_process(limiter) && weir__limiter_is_free(limiter, weight));
+    bool is_free = weir__limiter_is_free(limiter, partition, weight);
+    while (!is_free && weir__samples_process(limiter))
+        is_free = weir__limiter_is_free(limiter, partition, weight);
+    return is_free;
 }
 
 static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t deadline_ns, struct weir__wakes *wakes)
@@ -158,6 +187,7 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     struct weir__caller caller;
     weir__caller_init(&caller, WEIR__CALLER, wanted->weight, wanted->partition);
     weir__partition_join(&limiter->partitions, &caller.unit);
+    limiter->pressing = limiter->sample_count != 0; /* the estimating thread goes on with what has come meanwhile */
     int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
     wanted->in_flight = caller.in_flight;
     if (verdict == ETIMEDOUT) {
@@ -181,7 +211,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     struct permit wanted = {limiter, 0, 0, weight, (uint16_t)partition};
     struct weir__wakes wakes = {0};
     weir__lock(limiter);
-    if (becomes_free(limiter, weight)) {
+    if (becomes_free(limiter, wanted.partition, weight)) {
         wanted.in_flight = grant(limiter, wanted.partition, weight);
     } else if (!wait) {
         error = EAGAIN;

@@ -125,7 +125,8 @@ static void *keep(void *arg)
     weir_pool *pool = arg;
     struct weir__keeper *keeper = &pool->keeper;
     struct weir__wakes wakes = {0};
-    weir__current_pool = pool;
+    weir__current = (struct weir__current){.pool = pool, .fork_generation = weir__fork_generation()};
+    WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL)); /* on_done must not be cut in two */
     weir__thread_set_name(pool->limiter->name, 0);
     weir__lock(pool->limiter);
     keeper->exists = true;
@@ -145,7 +146,7 @@ static void *keep(void *arg)
         was_empty = empty && !woken;
     }
     keeper->exists = false;
-    weir__current_pool = NULL;
+    weir__current.pool = NULL;
     weir__pool_leave(pool, NULL, &wakes);
     return NULL;
 }

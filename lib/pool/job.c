@@ -45,14 +45,19 @@ int weir_job_outcome(const weir_job *job, weir_outcome *outcome)
     return status;
 }
 
-void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes)
+static void decide_waiters(struct weir__handle *handle, int verdict, struct weir__wakes *wakes)
 {
-    struct weir__handle *handle = weir__handle_of(job);
     while (handle->waiters != NULL) {
         struct weir__caller *waiter = (struct weir__caller *)handle->waiters;
         handle->waiters = waiter->unit.next;
-        weir__wakes_add(wakes, waiter, status_of(state));
+        weir__wakes_add(wakes, waiter, verdict);
     }
+}
+
+void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes)
+{
+    struct weir__handle *handle = weir__handle_of(job);
+    decide_waiters(handle, status_of(state), wakes);
     /* release pairs with the acquire in state_of */
     atomic_store_explicit(&handle->unit.state, (uint8_t)state, memory_order_release);
 }
@@ -126,6 +131,19 @@ static int claim(weir_pool *pool, weir_job *job)
     return 0;
 }
 
+/* The job was not admitted: it is as before, and who waited for it while its submitter was blocked is told so. */
+static void refuse(weir_pool *pool, weir_job *job)
+{
+    struct weir__handle *handle = weir__handle_of(job);
+    struct weir__wakes wakes = {0};
+    weir__lock(pool->limiter);
+    decide_waiters(handle, EINVAL, &wakes); /* as for a job that was never submitted */
+    /* release pairs with the acquire in claim */
+    atomic_store_explicit(&handle->unit.state, WEIR__NEW, memory_order_release);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+}
+
 static int submit(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_ns)
 {
     int error = weir__pool_usable(pool);
@@ -137,8 +155,8 @@ static int submit(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_n
     if (error != 0)
         return error;
     error = weir__pool_put_job(pool, job, wait, deadline_ns);
-    if (error != 0) /* it was never admitted; release pairs with the acquire in claim */
-        atomic_store_explicit(&weir__handle_of(job)->unit.state, WEIR__NEW, memory_order_release);
+    if (error != 0)
+        refuse(pool, job);
     return error;
 }
 
@@ -190,9 +208,9 @@ int weir_job_cancel(weir_job *job)
 
 /* Whether a job of this pool may wait for one that has no permits yet: they are free, or a running job that does not
  * wait itself will free some. Lock held. */
-static bool may_wait_nested(const weir_pool *pool, uint32_t weight)
+static bool may_wait_nested(const weir_pool *pool, uint16_t partition, uint32_t weight)
 {
-    return weir__limiter_is_free(pool->limiter, weight) || pool->nested_jobs + 1 < pool->executing;
+    return weir__limiter_is_free(pool->limiter, partition, weight) || pool->nested_jobs + 1 < pool->executing;
 }
 
 /* From the moment a job waits, the ceiling holds a place for what it waits for: the limit may fall meanwhile. */
@@ -200,7 +218,7 @@ static void enter_nested(weir_pool *pool, uint32_t awaited)
 {
     struct weir__backlog *backlog = &pool->limiter->backlog;
     pool->nested_jobs++;
-    backlog->nested += weir__current_worker->work.weight;
+    backlog->nested += weir__current.worker->work.weight;
     if (awaited > backlog->awaited)
         backlog->awaited = awaited;
 }
@@ -209,14 +227,14 @@ static void leave_nested(weir_pool *pool)
 {
     struct weir__backlog *backlog = &pool->limiter->backlog;
     pool->nested_jobs--;
-    backlog->nested -= weir__current_worker->work.weight;
+    backlog->nested -= weir__current.worker->work.weight;
     if (pool->nested_jobs == 0)
         backlog->awaited = 0;
 }
 
 static bool is_nested(const weir_pool *pool)
 {
-    return weir__current_worker != NULL && weir__current_worker->pool == pool;
+    return weir__pool_is_mine(pool) && weir__current.worker != NULL;
 }
 
 static void forget_waiter(struct weir__handle *handle, struct weir__caller *waiter)
@@ -234,7 +252,8 @@ static int wait_for(weir_pool *pool, weir_job *job, uint64_t deadline_ns, struct
     bool nested = is_nested(pool);
     if (nested) {
         enum weir__job_state state = state_of(job);
-        if ((state == WEIR__QUEUED || state == WEIR__SUBMITTING) && !may_wait_nested(pool, handle->unit.weight))
+        if ((state == WEIR__QUEUED || state == WEIR__SUBMITTING) &&
+            !may_wait_nested(pool, handle->unit.partition, handle->unit.weight))
             return EDEADLK;
         enter_nested(pool, handle->unit.weight);
         weir__limiter_dispatch(pool->limiter, wakes);
@@ -290,7 +309,7 @@ int weir_pool_call(weir_pool *pool, weir_fn *fn, void *arg, weir_outcome *outcom
         return EINVAL;
     if (is_nested(pool)) { /* look before queueing what could not be waited for */
         weir__lock(pool->limiter);
-        bool may_wait = may_wait_nested(pool, 1);
+        bool may_wait = may_wait_nested(pool, 0, 1);
         weir__unlock(pool->limiter);
         if (!may_wait)
             return EDEADLK;

@@ -4,6 +4,7 @@
 #include <config.h>
 #endif
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 /* Nodes are allocated one by one, outside the lock, when none is free, and kept for the next submit as long as there
  * are fewer than a full queue needs: a pool in its stride allocates nothing, and one that held a million jobs once
  * gives the memory back. */
-enum { KEPT_AT_LEAST = 64 };
+enum { KEPT_AT_LEAST = 128 };
 
 static unsigned index_of(unsigned kind)
 {
@@ -51,6 +52,18 @@ struct weir__unit *weir__node_return(weir_pool *pool, struct weir__unit *node)
     pool->nodes.free[index] = node;
     pool->nodes.count[index]++;
     return NULL;
+}
+
+int weir__nodes_reserve(weir_pool *pool)
+{
+    for (unsigned i = 0; i <= KEPT_AT_LEAST; i++) {
+        struct weir__unit *node = weir__node_allocate(i == 0 ? WEIR__COPY : WEIR__PLAIN);
+        if (node == NULL)
+            return ENOMEM;
+        node = weir__node_return(pool, node);
+        free(node);
+    }
+    return 0;
 }
 
 void weir__node_fill(struct weir__unit *node, weir_fn *fn, const void *arg, uint32_t copy_size)

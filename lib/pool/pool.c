@@ -17,24 +17,29 @@ int weir__pool_usable(const weir_pool *pool)
     return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
 }
 
-/* In a fork child: nodes of jobs that the parent runs. What large copied arguments hold goes with them; handles are the
- * program's. */
+/* In a fork child: nodes of jobs that the parent runs, and large copied arguments. Handles are the program's. Callers
+ * and submitters lie on stacks that the child may have used again, so no link is followed into one: jobs stand before
+ * submitters; where direct callers stand among them, the nodes are left to the end of the process. */
+static void free_jobs(struct weir__unit *unit, uint32_t count)
+{
+    while (count-- > 0) {
+        struct weir__unit *next = unit->next;
+        if (unit->kind != WEIR__HANDLE) {
+            weir__unit_discard(unit);
+            free(unit);
+        }
+        unit = next;
+    }
+}
+
 static void free_lines(weir_pool *pool)
 {
-    struct weir__line *lines[1 + WEIR__PARTITIONS_MOST] = {&pool->ready};
+    free_jobs(pool->ready.first, pool->ready.length);
     uint16_t count = pool->limiter != NULL ? pool->limiter->partitions.count : 0;
-    for (uint16_t i = 0; i < count; i++)
-        lines[1 + i] = &pool->limiter->partitions.all[i].line;
-    for (uint16_t i = 0; i < 1 + count; i++) {
-        struct weir__unit *unit = lines[i]->first;
-        while (unit != NULL) {
-            struct weir__unit *next = unit->next;
-            if (unit->kind == WEIR__PLAIN || unit->kind == WEIR__COPY) {
-                weir__unit_discard(unit);
-                free(unit);
-            }
-            unit = next;
-        }
+    for (uint16_t i = 0; i < count; i++) {
+        const struct weir__partition *partition = &pool->limiter->partitions.all[i];
+        if (partition->callers == 0)
+            free_jobs(partition->line.first, partition->queued);
     }
 }
 
@@ -75,6 +80,8 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
     if (error == 0)
         error = refuse_max_limit(created->limiter);
+    if (error == 0)
+        error = weir__nodes_reserve(created);
     if (error != 0) {
         free_pool(created);
         return error;

@@ -175,31 +175,34 @@ struct weir__work {
 };
 
 struct weir__worker {
-    weir_pool *pool;                                            /* immutable after start */
-    unsigned index;                                             /* immutable after start */
-    struct weir__parker parker;                                 /* atomic */
-    struct weir__worker *next_idle;                             /* guarded by lock */
-    struct weir__worker *previous_idle;                         /* guarded by lock */
-    struct weir__worker *next;                                  /* guarded by lock: of all */
-    struct weir__worker *previous;                              /* guarded by lock */
-    bool is_idle;                                               /* guarded by lock */
-    struct weir__work work;                                     /* owner thread: the job being run */
-    weir_sample sample;                                         /* owner thread: of that job */
+    weir_pool *pool;                    /* immutable after start */
+    unsigned index;                     /* immutable after start */
+    struct weir__parker parker;         /* atomic */
+    struct weir__worker *next_idle;     /* guarded by lock */
+    struct weir__worker *previous_idle; /* guarded by lock */
+    struct weir__worker *next;          /* guarded by lock: of all */
+    struct weir__worker *previous;      /* guarded by lock */
+    bool is_idle;                       /* guarded by lock */
+    struct weir__work work;             /* owner thread: the job being run */
+    weir_outcome outcome;               /* owner thread: of that job, also if it ends the thread */
+    weir_sample sample;                 /* owner thread: of that job */
     _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES]; /* owner thread: its argument, if that was copied */
 };
 
-/* The pool that the calling thread works for, be it in a job, in on_done or in a hook, or NULL. */
-extern _Thread_local weir_pool *weir__current_pool;
-
-/* The worker whose job the calling thread is in, or NULL. */
-extern _Thread_local struct weir__worker *weir__current_worker;
+/* Whom the calling thread works for. A fork child inherits it from the thread that forked, but works for nobody. */
+struct weir__current {
+    weir_pool *pool;             /* in a job, in on_done or in a hook of this pool */
+    struct weir__worker *worker; /* in a job */
+    unsigned fork_generation;
+};
+extern _Thread_local struct weir__current weir__current;
 
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
 int weir__pool_usable(const weir_pool *pool);
 
 static inline bool weir__pool_is_mine(const weir_pool *pool)
 {
-    return weir__current_pool == pool;
+    return weir__current.pool == pool && weir__current.fork_generation == weir__fork_generation();
 }
 
 /* Lock held: nothing is queued, nothing runs, everything was delivered. */
@@ -219,6 +222,10 @@ struct weir__unit *weir__node_allocate(enum weir__job_kind kind);
 
 /* Gives a node back. The return value, unless NULL, is to be freed without the lock. */
 struct weir__unit *weir__node_return(weir_pool *pool, struct weir__unit *node);
+
+/* One node of each kind, at creation: when memory is short, a submitter waits for a node, and there is one to wait for.
+ * 0 or ENOMEM. */
+int weir__nodes_reserve(weir_pool *pool);
 
 void weir__node_fill(struct weir__unit *node, weir_fn *fn, const void *arg, uint32_t copy_size);
 void weir__nodes_free(struct weir__nodes *nodes);

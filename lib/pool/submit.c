@@ -90,9 +90,7 @@ void weir__pool_unready(weir_pool *pool, struct weir__unit *unit)
     weir_limiter *limiter = pool->limiter;
     weir__line_remove(&pool->ready, unit);
     limiter->backlog.reserved -= unit->weight;
-    limiter->partitions.all[unit->partition].in_use -= unit->weight;
-    if (limiter->heavy == unit->weight)
-        limiter->heavy = 0;
+    weir__limiter_unuse(limiter, unit->partition, unit->weight);
 }
 
 bool weir__pool_grant(void *owner, struct weir__unit *unit, struct weir__wakes *wakes)
@@ -140,7 +138,8 @@ void weir__pool_refuse_submitters(weir_pool *pool, int verdict, struct weir__wak
 
 static bool can_start_at_once(const weir_pool *pool, const struct request *request)
 {
-    return !pool->limiter->backlog.held && weir__limiter_is_free(pool->limiter, weight_of(request));
+    return !pool->limiter->backlog.held &&
+           weir__limiter_is_free(pool->limiter, partition_of(request), weight_of(request));
 }
 
 /* Whether a job that comes now is within L + D. */
@@ -217,6 +216,7 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
     weir__partition_join(&pool->limiter->partitions, unit);
     pool->counters.submitted++;
     weir__limiter_dispatch(pool->limiter, wakes);
+    weir__pool_send_worker(pool, wakes); /* again, where a start failed before */
     if (unit->kind == WEIR__HANDLE && state_of(unit) == WEIR__SUBMITTING)
         weir__pool_begin_to_wait(pool, unit, wakes);
 }

@@ -11,8 +11,7 @@
 
 #include "pool/pool.h"
 
-_Thread_local weir_pool *weir__current_pool;
-_Thread_local struct weir__worker *weir__current_worker;
+_Thread_local struct weir__current weir__current;
 
 /* ---- who there is; lock held ---- */
 
@@ -192,6 +191,28 @@ static void deliver(struct weir__worker *worker, struct weir__wakes *wakes)
     pool->delivering--;
 }
 
+/* note:cancellation -- the program may cancel the thread of a job, but only inside the job: a worker runs with
+ * cancellation disabled otherwise, since the library's own work and the program's callbacks must not be cut in two. A
+ * request that the job left pending ends the thread here, with the job's outcome, and never hits another job. */
+static void allow_cancel(bool allowed)
+{
+    WEIR__MUST(pthread_setcancelstate(allowed ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, NULL));
+}
+
+static weir_outcome call(struct weir__worker *worker)
+{
+    weir__current.worker = worker;
+    worker->outcome = WEIR_IGNORE; /* what counts if the job ends its thread */
+    allow_cancel(true);
+    worker->outcome = worker->work.fn(worker->work.arg);
+    allow_cancel(true); /* the job may have switched it off */
+    pthread_testcancel();
+    allow_cancel(false);
+    WEIR__MUST(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL));
+    weir__current.worker = NULL;
+    return worker->outcome;
+}
+
 static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
 {
     if ((unsigned)outcome <= WEIR_DROPPED)
@@ -216,9 +237,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
 
     /* The end of one job is the start of the next where nothing lies between but the queue. */
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
-    weir__current_worker = worker;
-    weir_outcome outcome = checked(pool, worker->work.fn(worker->work.arg));
-    weir__current_worker = NULL;
+    weir_outcome outcome = checked(pool, call(worker));
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;
     if (pthread_mutex_trylock(&pool->limiter->lock) != 0) {
@@ -283,8 +302,10 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
         struct weir__unit *garbage = NULL;
         skip_expired(pool);
         bool has_job = take(worker, &garbage);
-        if (pool->limiter->partitions.submitters != 0)
+        if (pool->limiter->partitions.submitters != 0) { /* for one that lacks but a node, there is one now */
             weir__pool_settle(pool, wakes);
+            weir__limiter_dispatch(pool->limiter, wakes);
+        }
         weir__pool_send_worker(pool, wakes);
         if (has_job) {
             run(worker, &now_ns, wakes, garbage);
@@ -306,8 +327,6 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
 
 void weir__pool_leave(weir_pool *pool, void *memory, struct weir__wakes *wakes)
 {
-    int cancel_state;
-    WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state)); /* pthread_join would be a target */
     bool has_previous = pool->corpse_is_set;
     pthread_t previous = pool->corpse;
     pool->corpse = pthread_self();
@@ -342,12 +361,13 @@ static void ended_by_job(void *arg)
     weir_pool *pool = worker->pool;
     struct weir__wakes wakes = {0};
     uint64_t end_ns = weir_now_ns();
+    allow_cancel(false);
     weir__lock(pool->limiter);
     pool->workers--;
-    weir__current_worker = NULL;
+    weir__current.worker = NULL;
     if (worker->work.fn == NULL)
         pool->waking = false; /* it died in on_worker_start, on its way */
-    else if (finish(worker, WEIR_IGNORE, end_ns, &wakes))
+    else if (finish(worker, checked(pool, worker->outcome), end_ns, &wakes))
         deliver(worker, &wakes);
     weir__limiter_dispatch(pool->limiter, &wakes);
     weir__pool_send_worker(pool, &wakes);
@@ -355,7 +375,7 @@ static void ended_by_job(void *arg)
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     stop_hook(pool);
-    weir__current_pool = NULL;
+    weir__current.pool = NULL;
     wakes = (struct weir__wakes){0};
     weir__lock(pool->limiter);
     leave(worker, &wakes);
@@ -366,7 +386,8 @@ static void *worker_main(void *arg)
     struct weir__worker *worker = arg;
     weir_pool *pool = worker->pool;
     struct weir__wakes wakes = {0};
-    weir__current_pool = pool;
+    weir__current = (struct weir__current){.pool = pool, .fork_generation = weir__fork_generation()};
+    allow_cancel(false);
     weir__thread_set_name(pool->limiter->name, worker->index);
     pthread_cleanup_push(ended_by_job, worker);
     if (pool->limiter->config.on_worker_start != NULL)
@@ -379,7 +400,7 @@ static void *worker_main(void *arg)
     pthread_cleanup_pop(0);
     weir__limiter_wake(pool->limiter, &wakes);
     stop_hook(pool);
-    weir__current_pool = NULL;
+    weir__current.pool = NULL;
     wakes = (struct weir__wakes){0};
     weir__lock(pool->limiter);
     leave(worker, &wakes);
@@ -422,7 +443,8 @@ static bool start_has_failed(weir_pool *pool, int error)
     pool->waking = false;
     weir__pool_notice(pool, &wakes); /* a thread less: destroy may wait for that */
     uint32_t workers = pool->workers;
-    bool alone = pool->executing == pool->nested_jobs; /* those that run wait for those that are queued */
+    /* Those that run wait for those that are queued, and nobody is about to look. */
+    bool alone = pool->executing == pool->nested_jobs && pool->looking == 0 && pool->idle_count == 0;
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     if (first)

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_BENCH_SIM_REPORT_H
+#define WEIR_BENCH_SIM_REPORT_H
+
+/* Tables for people, CSV for programs, plots for both. */
+
+#include "sim.h"
+
+#define SIM_MOST_SEEDS 16
+
+/* One controller in one scenario. */
+struct sim_row {
+    struct sim_result results[SIM_MOST_SEEDS];
+    unsigned seeds;
+};
+
+void sim_print_head(FILE *out);
+/* missed: the first goal that the mean over the seeds misses; only for controllers that are held to the goals. */
+void sim_print_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
+                   const struct sim_row *row, bool judged);
+struct sim_result sim_mean(const struct sim_row *row);
+
+void sim_csv_head(FILE *out);
+void sim_csv_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
+                 const struct sim_row *row, uint64_t first_seed);
+
+/* Writes the trace of one run as CSV and as gnuplot's PNG and SVG into the directory; false: a file or gnuplot failed.
+ */
+bool sim_plot(const char *directory, const struct sim_scenario *scenario, const struct sim_controller *controller,
+              const struct sim_trace *trace);
+bool sim_plot_index(const char *directory, const struct sim_scenario *const *scenarios, size_t scenarios_count,
+                    const struct sim_controller *const *controllers, size_t controllers_count);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_VEGAS2_STATE_H
+#define WEIR_VEGAS2_STATE_H
+
+/* What vegas2 remembers, and the numbers it goes by. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MARGIN            0.23 /* the high phase stands MARGIN * sqrt(c) + REST above c */
+#define REST              0.9
+#define LOW               0.30 /* share of c that the low phase stays below it */
+#define PRECISION         0.04 /* standard error of the mean RTT that a window is sized for */
+#define STARTUP_PRECISION 0.3  /* and while it starts */
+#define GROWTH_PRECISION  0.2  /* and while it grows */
+#define RESOLUTION        0.03 /* error that no sample size removes: drift, timers, calls that wait for each other */
+#define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
+#define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
+#define DRIFT_RTT         4e-5 /* and a low phase to what is known of R0 */
+#define SETTLE            1.5  /* RTTs until the effect of a cut is in */
+#define SETTLE_UP         1.0  /* and of a growth */
+#define BOUND             0.85 /* share of the limit in flight from which on the limit was what held the callers back */
+#define QUEUE             1.1  /* R/R0 that shows a queue, noise aside */
+#define CHANGED           1.2  /* R above what the high phase causes itself that shows a change, noise aside */
+#define LEAST_TRUST       0.8  /* share of mu that windows between two drains cannot take away */
+#define EVIDENCE          3.0  /* log likelihood ratio that the knee is further up */
+#define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
+#define DRAIN_RTTS        80.0 /* between two low phases, at least */
+#define STARTUP_ERROR     0.15 /* relative error of what the first windows say: the fast calls end first */
+#define STEP              0.1  /* the first of a growth */
+#define FASTEST           0.7  /* and the last */
+#define EMERGENCY_RTTS    8.0  /* between two drains while the baseline is in doubt */
+#define PRIOR_CV2         0.5  /* variation expected before there is a sample ... */
+#define PRIOR_SAMPLES     8.0  /* ... which counts as much as these many */
+#define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
+#define FEWEST            16.0   /* samples of a window, at least */
+#define MOST              5000.0 /* and at most */
+#define OLD_NS            5e9    /* age from which on a window closes with what it has */
+#define OLD_RTTS          20.0
+#define OLD_SAMPLES       10.0
+#define NOISY             0.04  /* relative standard deviation of R0 from which on it is taken wherever it can be had */
+#define GUESS             0.25  /* relative variance of a mu that was not measured */
+#define LEAST_ERROR       1e-3  /* standard error of a constant RTT: nothing divides by 0 */
+#define SLOWEST           1e-13 /* mu is at least a call in three hours */
+#define FRESH             3u    /* windows after a low phase in which others may still be drained */
+#define QUIET             0.3   /* squared coefficient of variation of an RTT that a few samples tell */
+#define CROWD             10.0  /* permits below which a client is likely to be one of many */
+#define COARSE            8u    /* cells of the grid, of which the first is the one that most clients share */
+#define NEWCOMER_RTTS     12.0  /* between the first drains of a client that may have come into a crowd */
+#define NEWCOMER_DRAINS   4u    /* how many those are */
+#define NEWCOMER_LIMIT    16.0  /* up to which a client doubles that has only seen R as it found it */
+#define NEWCOMER_STEP     0.25  /* and its growth from there on */
+#define UNVERIFIED        8.0   /* an initial limit above may be beyond the knee already */
+#define LONGEST_NS        3.6e12 /* an RTT above an hour is not believed */
+#define LONGEST_WAIT_NS   1e11   /* and nothing waits longer than that for a change to take effect */
+#define SECOND_NS         1000000000u
+
+enum phase { STARTUP, REGROWTH, HIGH_PHASE, LOW_PHASE };
+
+/* A figure and the relative variance of what is known of it. */
+struct estimate {
+    double value;
+    double variance;
+};
+
+/* Successful samples since the window began. */
+struct window {
+    double n;
+    double rtt;       /* sum */
+    double rtt2;      /* sum of squares */
+    double in_flight; /* sum, as seen by each call at its grant */
+    uint64_t begin_ns;
+};
+
+/* What a closed window says. */
+struct verdict {
+    double rtt;  /* R */
+    double load; /* N */
+    double rate; /* X = N/R */
+    double se;   /* relative standard error of R */
+    bool bound;
+};
+
+struct vegas2 {
+    double min_limit;
+    double max_limit;
+    double ceiling; /* no RTT above this becomes the baseline; 0: none */
+    uint64_t drain_interval;
+    int64_t wall_offset; /* realtime minus monotonic */
+
+    enum phase phase;
+    double limit; /* exact; callers see it cut to a whole number */
+    struct estimate mu;
+    struct estimate r0;  /* value 0: not yet seen */
+    double rtt;          /* R of the last window */
+    double cv2_weight;   /* samples that cv2 stands for */
+    double span;         /* ns that the last window of the high phase took */
+    double cv2;          /* squared coefficient of variation of the RTT, averaged over windows */
+    double growth;       /* by which the limit grows while nothing queues */
+    double evidence;     /* for a knee further up; a cumulative sum that never falls below 0 */
+    double enough;       /* how much of it makes the high phase grow */
+    struct window high;  /* since the last low phase: n is the sum of 1/se^2, rtt that of R/se^2; high windows only */
+    double before;       /* R of the last low window if it was too high for a drained downstream; else 0 */
+    double doubtful_rtt; /* R when the doubt arose */
+    struct estimate suspected; /* mu then */
+    double exit_rtt;           /* R that ended the startup, until a low phase has explained it; 0: none */
+    double believed;           /* c before the limit was cut to learn why R had risen */
+    double verified;           /* mu when the baseline was last measured */
+
+    uint64_t now_ns;     /* latest end of a sample */
+    uint64_t cut_ns;     /* when the limit was last lowered: calls granted before do not tell about it */
+    uint64_t open_ns;    /* samples that end before belong to the previous limit */
+    uint64_t regular;    /* length of the grid's cells, emergencies and newcomers aside */
+    uint64_t interval;   /* length of the cells in use */
+    uint64_t due_ns;     /* wall clock: when the next low phase begins */
+    uint64_t drained_ns; /* wall clock: when the last low phase began */
+    bool on_grid;        /* this low phase began on a boundary of the grid in use */
+    bool coarse;         /* and on a boundary that clients with longer cells share */
+    bool aligned;        /* this low phase began on the grid, so others drain as well */
+    bool verified_r0;    /* the baseline has been seen at a low limit */
+    bool started_high;   /* the initial limit may have been beyond the knee */
+    bool seen_idle;      /* the baseline was seen while little was in flight */
+    unsigned fresh;      /* windows of this high phase still to come that do not tell whether the knee is further up */
+    bool in_doubt;       /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
+    unsigned confirmed;  /* drains running that have not lowered the baseline */
+    unsigned grown;      /* windows running that have grown */
+    bool fell;           /* the last low window lowered the baseline: this one refines it */
+    bool falling;        /* lowered, and in flight not yet seen at or below the limit */
+
+    struct window window;
+    double outcomes; /* since the last verdict on loss */
+    double drops;
+
+    uint64_t windows;
+    uint64_t drains;
+    const char *reason;
+};
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What happens when memory or threads run out at the k-th attempt, for every k that a scenario reaches.
+ *
+ * The program is linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=pthread_create, so that the calls of
+ * the library (and of this file) come through the functions below. */
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool_support.h"
+
+/* ---- the faults ---- */
+
+struct fault {
+    atomic_uint calls; /* since the fault was set */
+    atomic_uint first; /* the first call that fails, from 1; 0: none */
+    atomic_uint many;  /* how many fail from there on */
+};
+
+static struct fault memory_fault;
+static struct fault thread_fault;
+static atomic_long blocks; /* allocated and not yet freed */
+
+static bool fails(struct fault *fault)
+{
+    unsigned call = atomic_fetch_add(&fault->calls, 1) + 1;
+    unsigned first = atomic_load(&fault->first);
+    return first != 0 && call >= first && call - first < atomic_load(&fault->many);
+}
+
+static void set_fault(struct fault *fault, unsigned first, unsigned many)
+{
+    atomic_store(&fault->first, 0);
+    atomic_store(&fault->many, many);
+    atomic_store(&fault->calls, 0);
+    atomic_store(&fault->first, first);
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void __real_free(void *memory);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+    void *memory = fails(&memory_fault) ? NULL : __real_malloc(size);
+    if (memory == NULL)
+        errno = ENOMEM;
+    else
+        atomic_fetch_add(&blocks, 1);
+    return memory;
+}
+
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    void *memory = fails(&memory_fault) ? NULL : __real_calloc(count, size);
+    if (memory == NULL)
+        errno = ENOMEM;
+    else
+        atomic_fetch_add(&blocks, 1);
+    return memory;
+}
+
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+    if (memory != NULL)
+        atomic_fetch_sub(&blocks, 1);
+    __real_free(memory);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg)
+{
+    return fails(&thread_fault) ? EAGAIN : __real_pthread_create(thread, attributes, run, arg);
+}
+
+static void no_faults(void)
+{
+    set_fault(&memory_fault, 0, 0);
+    set_fault(&thread_fault, 0, 0);
+}
+
+static void start_quiet(void)
+{
+    no_faults();
+    weir_test_log_capture();
+}
+
+static void end_quiet(void)
+{
+    no_faults();
+    weir_test_log_release();
+}
+
+/* ---- a scenario that uses everything ---- */
+
+struct outcome {
+    int created;
+    unsigned accepted;
+    atomic_uint ran;
+    int odd;       /* the first undocumented error */
+    int destroyed; /* or 0 */
+    long leaked;
+};
+
+static void submitted(struct outcome *outcome, int error)
+{
+    if (error == 0)
+        outcome->accepted++;
+    else if (error != ENOMEM && error != EAGAIN && outcome->odd == 0)
+        outcome->odd = error;
+}
+
+static weir_outcome count_copied(void *arg)
+{
+    atomic_uint *ran;
+    memcpy(&ran, arg, sizeof ran);
+    return weir_test_count(ran);
+}
+
+/* A queue that grows over several chunks behind a busy worker, all kinds of jobs. No call of it can block for ever when
+ * memory is short: what may wait has a deadline, or is made when nothing is queued. */
+static void use_pool(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome)
+{
+    atomic_uint *ran = &outcome->ran;
+    char large[100] = {0};
+    memcpy(large, &ran, sizeof ran);
+    submitted(outcome, weir_pool_call(pool, weir_test_count, ran, NULL));
+    submitted(outcome, weir_pool_submit_copy(pool, count_copied, large, sizeof large));
+    submitted(outcome, weir_pool_submit_copy(pool, count_copied, &ran, sizeof ran));
+    (void)weir_pool_drain(pool, WEIR_FOREVER);
+    unsigned gated = weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
+    gated += weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
+    outcome->accepted += gated;
+    atomic_fetch_add(ran, gated);
+    for (int i = 0; i < 1100; i++)
+        submitted(outcome, weir_pool_trysubmit(pool, weir_test_count, ran));
+    weir_test_gate_open(gate);
+    (void)weir_pool_drain(pool, WEIR_FOREVER);
+    submitted(outcome, weir_pool_call(pool, weir_test_count, ran, NULL));
+}
+
+static void run_scenario(struct outcome *outcome)
+{
+    struct weir_test_gate gate;
+    weir_pool *pool = NULL;
+    weir_config config = weir_test_fixed(3, 1200);
+    memset(outcome, 0, sizeof *outcome);
+    weir_test_gate_init(&gate);
+    long before = atomic_load(&blocks);
+    outcome->created = weir_pool_create(&pool, "faulty", &config);
+    if (outcome->created == 0) {
+        use_pool(pool, &gate, outcome);
+        outcome->destroyed = weir_pool_destroy(pool);
+    }
+    outcome->leaked = atomic_load(&blocks) - before;
+    weir_test_gate_destroy(&gate);
+}
+
+static void assert_outcome(struct outcome *outcome, unsigned k)
+{
+    no_faults();
+    ck_assert_msg(outcome->created == 0 || outcome->created == ENOMEM, "fault %u: create %d", k, outcome->created);
+    ck_assert_msg(outcome->odd == 0, "fault %u: a submit returned %d", k, outcome->odd);
+    ck_assert_msg(outcome->destroyed == 0, "fault %u: destroy %d", k, outcome->destroyed);
+    ck_assert_msg(atomic_load(&outcome->ran) == outcome->accepted, "fault %u: %u of %u ran", k,
+                  atomic_load(&outcome->ran), outcome->accepted);
+    ck_assert_msg(outcome->leaked == 0, "fault %u: %ld blocks leaked", k, outcome->leaked);
+}
+
+/* How many attempts the scenario makes without a fault. */
+static unsigned reach(struct fault *fault)
+{
+    struct outcome outcome;
+    run_scenario(&outcome); /* what happens once per process is not the scenario's */
+    set_fault(fault, 0, 0);
+    run_scenario(&outcome);
+    unsigned calls = atomic_load(&fault->calls);
+    assert_outcome(&outcome, 0);
+    ck_assert_int_eq(outcome.created, 0);
+    return calls;
+}
+
+/* The k-th allocation fails, alone or with three after it: create says ENOMEM, submits say what they may, every
+ * accepted job runs, nothing leaks, and the next pool is as good as ever. */
+START_TEST(memory)
+{
+    start_quiet();
+    unsigned reached = reach(&memory_fault);
+    ck_assert_uint_ge(reached, 8);
+    for (unsigned k = 1; k <= reached; k++) {
+        struct outcome outcome;
+        set_fault(&memory_fault, k, _i == 0 ? 1 : 4);
+        run_scenario(&outcome);
+        assert_outcome(&outcome, k);
+    }
+    (void)reach(&memory_fault);
+    end_quiet();
+}
+END_TEST
+
+/* The same for the k-th thread. */
+START_TEST(threads)
+{
+    start_quiet();
+    unsigned reached = reach(&thread_fault);
+    ck_assert_uint_ge(reached, 2);
+    for (unsigned k = 1; k <= reached + 2; k++) {
+        struct outcome outcome;
+        set_fault(&thread_fault, k, _i == 0 ? 1 : 4);
+        run_scenario(&outcome);
+        ck_assert_int_eq(outcome.created, 0);
+        assert_outcome(&outcome, k);
+    }
+    end_quiet();
+}
+END_TEST
+
+/* The limiter's creation under the same faults. */
+START_TEST(limiter_memory)
+{
+    start_quiet();
+    weir_limiter *limiter = NULL;
+    weir_config config;
+    ck_assert_int_eq(weir_config_init(&config), 0);
+    config.flags = WEIR_NO_ENV;
+    config.algorithm = (uint32_t)_i;
+    ck_assert_int_eq(weir_limiter_create(&limiter, "faulty", &config), 0);
+    ck_assert_int_eq(weir_limiter_destroy(limiter), 0);
+    for (unsigned k = 1;; k++) {
+        limiter = NULL;
+        long before = atomic_load(&blocks);
+        set_fault(&memory_fault, k, 1);
+        int error = weir_limiter_create(&limiter, "faulty", &config);
+        unsigned calls = atomic_load(&memory_fault.calls);
+        no_faults();
+        bool untouched = error == 0 || limiter == NULL;
+        if (error == 0)
+            error = weir_limiter_destroy(limiter);
+        long leaked = atomic_load(&blocks) - before;
+        ck_assert_int_eq(error, calls >= k ? ENOMEM : 0);
+        ck_assert_int_eq(leaked, 0);
+        ck_assert(untouched);
+        if (calls < k)
+            break;
+    }
+    end_quiet();
+}
+END_TEST
+
+/* ---- threads, one by one ---- */
+
+/* No worker at all: every kind of submit says EAGAIN, the job is not queued, and the next submit tries again. */
+START_TEST(no_worker_at_all)
+{
+    atomic_uint ran = 0;
+    start_quiet();
+    weir_pool *pool = weir_test_pool(2, 4);
+    set_fault(&thread_fault, 1, UINT32_MAX);
+    int results[] = {
+        weir_pool_submit(pool, weir_test_count, &ran),
+        weir_pool_trysubmit(pool, weir_test_count, &ran),
+        weir_pool_timedsubmit(pool, weir_test_count, &ran, WEIR_FOREVER),
+        weir_pool_submit_copy(pool, weir_test_count, "", 1),
+        weir_pool_submit_copy(pool, weir_test_count, (char[100]){0}, 100),
+        weir_pool_call(pool, weir_test_count, &ran, NULL),
+    };
+    no_faults();
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
+        ck_assert_int_eq(results[i], EAGAIN);
+    weir_stats stats = weir_test_stats(pool);
+    ck_assert_uint_eq(stats.submitted, 0);
+    ck_assert_uint_eq(stats.queued + stats.running + stats.workers, 0);
+    ck_assert_uint_eq(stats.worker_start_failures, 6);
+    ck_assert_int_eq(weir_pool_drain(pool, 0), 0);
+    ck_assert_int_eq(weir_pool_call(pool, weir_test_count, &ran, NULL), 0);
+    weir_test_pool_end(pool);
+    ck_assert_uint_eq(atomic_load(&ran), 1);
+    end_quiet();
+}
+END_TEST
+
+/* A pool that never got a worker can be paused, drained, shut down and destroyed. */
+START_TEST(end_without_a_worker)
+{
+    start_quiet();
+    weir_pool *pool = weir_test_pool(2, 4);
+    set_fault(&thread_fault, 1, UINT32_MAX);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), EAGAIN);
+    ck_assert_int_eq(weir_pool_pause(pool), 0);
+    ck_assert_int_eq(weir_pool_resume(pool), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_CANCEL, WEIR_FOREVER), 0);
+    weir_test_pool_end(pool);
+    end_quiet();
+}
+END_TEST
+
+/* Failed growth is not fatal: the workers that exist do all the work, the failures are counted and logged once, and the
+ * pool reaches its limit when threads are to be had again. */
+START_TEST(growth_fails_and_recovers)
+{
+    enum { LIMIT = 6 };
+    struct weir_test_gate gate;
+    atomic_uint ran = 0;
+    start_quiet();
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(LIMIT, 100);
+    set_fault(&thread_fault, 2, UINT32_MAX);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_pass, &gate), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&gate) == 1);
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_count, &ran), 0);
+    ck_assert_uint_ge(weir_test_stats(pool).worker_start_failures, 1);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(atomic_load(&ran), 20);
+    ck_assert_uint_eq(weir_test_stats(pool).workers, 1);
+    no_faults();
+    weir_test_gate_close(&gate);
+    weir_test_occupy(pool, &gate, LIMIT);
+    ck_assert_uint_eq(weir_test_stats(pool).workers, LIMIT);
+    weir_test_gate_open(&gate);
+    weir_test_pool_end(pool);
+    const char *line = strstr(weir_test_log_text(), "could not be started");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_null(strstr(line + 1, "could not be started"));
+    weir_test_gate_destroy(&gate);
+    end_quiet();
+}
+END_TEST
+
+/* Starts 2 to 5 fail, then they succeed: with every further job another attempt is made, until the limit is reached. */
+START_TEST(passing_shortage)
+{
+    enum { LIMIT = 4 };
+    struct weir_test_gate gate;
+    start_quiet();
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(LIMIT, 100);
+    set_fault(&thread_fault, 2, 4);
+    unsigned jobs = 0;
+    while (weir_test_gate_waiting(&gate) < LIMIT && jobs < 100) {
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_pass, &gate), 0);
+        jobs++;
+        WEIR_TEST_UNTIL(weir_test_gate_waiting(&gate) >= 1);
+        weir_test_yield();
+    }
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&gate) == LIMIT);
+    weir_stats stats = weir_test_stats(pool);
+    ck_assert_uint_eq(stats.worker_start_failures, 4);
+    ck_assert_uint_eq(stats.workers, LIMIT);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(pool).succeeded, jobs);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+    end_quiet();
+}
+END_TEST
+
+static weir_outcome exit_thread(void *arg)
+{
+    pthread_exit(arg);
+    return WEIR_SUCCESS;
+}
+
+/* When the only worker is ended by its job and cannot be replaced at once, the jobs that were accepted still run. */
+START_TEST(last_worker_ended)
+{
+    atomic_uint ran = 0;
+    start_quiet();
+    weir_pool *pool = weir_test_pool(1, 20);
+    ck_assert_int_eq(weir_pool_pause(pool), 0);
+    ck_assert_int_eq(weir_pool_submit(pool, exit_thread, NULL), 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_count, &ran), 0);
+    set_fault(&thread_fault, 1, 4);
+    ck_assert_int_eq(weir_pool_resume(pool), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(atomic_load(&ran), 10);
+    ck_assert_uint_eq(weir_test_stats(pool).worker_start_failures, 4);
+    weir_test_pool_end(pool);
+    end_quiet();
+}
+END_TEST
+
+struct nested {
+    weir_pool *pool;
+    atomic_uint *ran;
+    int result;
+};
+
+static weir_outcome call_inside(void *arg)
+{
+    struct nested *nested = arg;
+    nested->result = weir_pool_call(nested->pool, weir_test_count, nested->ran, NULL);
+    return WEIR_SUCCESS;
+}
+
+/* When the only running job waits for another one whose worker cannot be started at once, that is tried again. */
+START_TEST(nested_call)
+{
+    atomic_uint ran = 0;
+    start_quiet();
+    weir_pool *pool = weir_test_pool(2, 2);
+    struct nested nested = {.pool = pool, .ran = &ran, .result = -1};
+    set_fault(&thread_fault, 2, 3);
+    ck_assert_int_eq(weir_pool_call(pool, call_inside, &nested, NULL), 0);
+    ck_assert_int_eq(nested.result, 0);
+    ck_assert_uint_eq(atomic_load(&ran), 1);
+    ck_assert_uint_eq(weir_test_stats(pool).worker_start_failures, 3);
+    weir_test_pool_end(pool);
+    end_quiet();
+}
+END_TEST
+
+/* While memory for the queue is short, a submitter waits for room instead of failing, and goes on when a job ends. */
+struct submitter {
+    weir_pool *pool;
+    atomic_uint *ran;
+    int result;
+};
+
+static void *submit_thread(void *arg)
+{
+    struct submitter *submitter = arg;
+    submitter->result = weir_pool_submit(submitter->pool, weir_test_count, submitter->ran);
+    return NULL;
+}
+
+START_TEST(queue_memory)
+{
+    struct weir_test_gate gate;
+    atomic_uint ran = 0;
+    unsigned accepted = 0;
+    start_quiet();
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(1, 5000);
+    weir_test_occupy(pool, &gate, 1);
+    set_fault(&memory_fault, 1, UINT32_MAX);
+    while (accepted < 5000 && weir_pool_trysubmit(pool, weir_test_count, &ran) == 0)
+        accepted++;
+    struct submitter submitter = {.pool = pool, .ran = &ran, .result = -1};
+    pthread_t thread;
+    int started = __real_pthread_create(&thread, NULL, submit_thread, &submitter);
+    if (started == 0)
+        WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 1);
+    weir_test_gate_open(&gate);
+    if (started == 0)
+        (void)pthread_join(thread, NULL);
+    int drained = weir_pool_drain(pool, WEIR_FOREVER);
+    no_faults();
+    ck_assert_int_eq(started, 0);
+    ck_assert_int_eq(drained, 0);
+    ck_assert_uint_ge(accepted, 100);
+    ck_assert_uint_lt(accepted, 5000);
+    ck_assert_int_eq(submitter.result, 0);
+    ck_assert_uint_eq(atomic_load(&ran), accepted + 1);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+    end_quiet();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("faults");
+    TCase *each = tcase_create("each attempt");
+    tcase_set_timeout(each, TEST_LIMIT_S);
+    tcase_add_loop_test(each, memory, 0, 2);
+    tcase_add_loop_test(each, threads, 0, 2);
+    tcase_add_loop_test(each, limiter_memory, WEIR_VEGAS2, WEIR_CUSTOM);
+    suite_add_tcase(suite, each);
+    TCase *cases = tcase_create("cases");
+    tcase_set_timeout(cases, TEST_LIMIT_S);
+    tcase_add_test(cases, no_worker_at_all);
+    tcase_add_test(cases, end_without_a_worker);
+    tcase_add_test(cases, growth_fails_and_recovers);
+    tcase_add_test(cases, passing_shortage);
+    tcase_add_test(cases, last_worker_ended);
+    tcase_add_test(cases, nested_call);
+    tcase_add_test(cases, queue_memory);
+    suite_add_tcase(suite, cases);
+    return weir_test_main(suite);
+}

@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A short run of the simulator: vegas2 reaches the goals of the quick scenarios, and controllers that are plainly wrong
+ * do not get past them. */
+
+#include <math.h>
+#include <string.h>
+
+#include <weir.h>
+
+#include "sim.h"
+#include "support.h"
+
+/* One run of a controller, compared with the oracle's; the oracle is the bandwidth-delay product, not a sweep. */
+static struct sim_result play(const char *scenario_id, const char *controller, uint64_t seed)
+{
+    const struct sim_scenario *scenario = sim_find_scenario(scenario_id);
+    const struct sim_controller *tested = sim_find_controller(controller);
+    if (scenario == NULL || tested == NULL)
+        ck_abort_msg("no %s or no %s", scenario_id, controller);
+    struct sim_result best, result;
+    sim_run(scenario, sim_find_controller("oracle"), seed, NULL, NULL, &best);
+    sim_run(scenario, tested, seed, NULL, NULL, &result);
+    sim_compare(&result, &best);
+    return result;
+}
+
+/* The same seed gives the same run, another seed another one. */
+START_TEST(runs_repeat)
+{
+    struct sim_result a = play("3", "vegas2", 1);
+    struct sim_result b = play("3", "vegas2", 1);
+    struct sim_result c = play("3", "vegas2", 2);
+    ck_assert_int_eq(memcmp(&a, &b, sizeof a), 0);
+    ck_assert(memcmp(&a, &c, sizeof a) != 0);
+}
+END_TEST
+
+static const char *const regression[] = {"2",   "2ps", "3",    "4s2", "6",  "8exp", "10",
+                                         "11h", "12",  "13x2", "18",  "i1", "r2ms"};
+
+/* vegas2 reaches the goals of each scenario of the regression, in the mean over three seeds. */
+START_TEST(vegas2_reaches_its_goals)
+{
+    const struct sim_scenario *scenario = sim_find_scenario(regression[_i]);
+    struct sim_result mean = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct sim_result result = play(regression[_i], "vegas2", seed);
+        for (size_t offset = 0; offset < sizeof mean; offset += sizeof(double)) {
+            double sum, value;
+            memcpy(&sum, (const char *)&mean + offset, sizeof sum);
+            memcpy(&value, (const char *)&result + offset, sizeof value);
+            sum += value / 3;
+            memcpy((char *)&mean + offset, &sum, sizeof sum);
+        }
+    }
+    const struct sim_goal *missed = sim_missed(scenario, &mean);
+    if (missed != NULL)
+        ck_abort_msg("%s: %s (%s) missed", scenario->id, scenario->title, missed->name);
+}
+END_TEST
+
+/* The figures of the headline scenario do not slip. */
+START_TEST(headline_figures_hold)
+{
+    struct sim_result result = play("2", "vegas2", 3);
+    ck_assert(result.utilisation >= 0.985);
+    ck_assert(result.p99_ratio <= 1.05);
+    ck_assert(result.episodes <= 0);
+    struct sim_result gradient2 = play("2", "gradient2", 3);
+    ck_assert(gradient2.p99_ratio > 1.5);
+}
+END_TEST
+
+static const struct {
+    const char *mutant;
+    const char *scenario; /* one that it must fail */
+} mutants[] = {
+    {"frozen-start", "2"}, {"frozen-floor", "2"}, {"frozen-cap", "2"},   {"flipped", "2"},
+    {"no-drain", "13x8"},  {"idle-growth", "7"},  {"wait-counted", "7"},
+};
+
+/* Each mutant misses a goal. */
+START_TEST(mutants_fail)
+{
+    const struct sim_scenario *scenario = sim_find_scenario(mutants[_i].scenario);
+    struct sim_result result = play(mutants[_i].scenario, mutants[_i].mutant, 1);
+    if (sim_missed(scenario, &result) == NULL)
+        ck_abort_msg("%s passes %s", mutants[_i].mutant, scenario->id);
+}
+END_TEST
+
+/* A fixed limit in a line of c servers behaves as queueing theory says: R = N/mu above the knee, S + d below it. */
+START_TEST(physics_is_right)
+{
+    struct sim_result high = play("2", "static-high", 1);
+    ck_assert(high.utilisation > 0.999);
+    ck_assert(fabs(high.phases[1].p99 / (1000.0 / 4000) - 1) < 0.1);
+    struct sim_result low = play("2", "static-low", 1);
+    ck_assert(fabs(low.utilisation - 3 * 16.0 / (40 + 80 + 24)) < 0.01);
+    ck_assert(low.phases[0].p99 < 0.04);
+}
+END_TEST
+
+static Suite *sim_suite(void)
+{
+    Suite *suite = suite_create("sim");
+    TCase *tcase = tcase_create("sim");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, runs_repeat);
+    tcase_add_test(tcase, physics_is_right);
+    tcase_add_loop_test(tcase, vegas2_reaches_its_goals, 0, sizeof regression / sizeof regression[0]);
+    tcase_add_test(tcase, headline_figures_hold);
+    tcase_add_loop_test(tcase, mutants_fail, 0, sizeof mutants / sizeof mutants[0]);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    return weir_test_main(sim_suite());
+}

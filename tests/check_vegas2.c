@@ -1,0 +1,516 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* vegas2 on synthetic samples: a downstream without noise of its own (R = max(R0, N/mu) times a factor), callers that
+ * are always busy. The scenarios proper are the simulator's. */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir.h>
+
+#include "support.h"
+
+#define MS     1000000u
+#define SECOND 1000000000ull
+
+/* One client of a downstream. */
+struct stream {
+    weir_estimator *estimator;
+    uint64_t now_ns;
+    uint64_t seed;
+    double rtt_ns;   /* R0 */
+    double servers;  /* c: more in flight queue */
+    double noise;    /* sigma of a lognormal factor */
+    uint32_t demand; /* most in flight; 0: as much as the limit */
+    uint32_t outcome;
+    uint32_t limit;
+};
+
+static double factor(struct stream *stream)
+{
+    if (stream->noise <= 0)
+        return 1;
+    double sum = 0; /* of twelve uniform deviates: nearly normal */
+    for (int i = 0; i < 12; i++)
+        sum += weir_test_uniform(&stream->seed);
+    return exp(stream->noise * (sum - 6) - stream->noise * stream->noise / 2);
+}
+
+static void set_up(struct stream *stream, weir_config *config)
+{
+    *stream = (struct stream){.now_ns = 1000 * SECOND, .rtt_ns = 20 * MS, .servers = 40, .noise = 0.2};
+    ck_assert_int_eq(weir_config_init(config), 0);
+    config->flags |= WEIR_NO_ENV;
+}
+
+static uint64_t base_seed; /* of this test's process */
+
+static void start(struct stream *stream, const weir_config *config)
+{
+    if (base_seed == 0)
+        base_seed = weir_test_seed();
+    stream->seed = weir_test_random(&base_seed);
+    ck_assert_int_eq(weir_estimator_create(&stream->estimator, config), 0);
+    stream->limit = weir_estimator_limit(stream->estimator);
+}
+
+/* The next completion. */
+static void step(struct stream *stream)
+{
+    uint32_t in_flight = stream->demand != 0 && stream->demand < stream->limit ? stream->demand : stream->limit;
+    double rtt = fmax(stream->rtt_ns, stream->rtt_ns * in_flight / stream->servers);
+    stream->now_ns += (uint64_t)fmax(1, rtt / in_flight);
+    uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
+    weir_sample sample = {
+        .start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = in_flight, .outcome = stream->outcome};
+    stream->limit = weir_estimator_update(stream->estimator, &sample);
+}
+
+static void run_for(struct stream *stream, double seconds)
+{
+    uint64_t end = stream->now_ns + (uint64_t)(seconds * 1e9);
+    while (stream->now_ns < end)
+        step(stream);
+}
+
+static weir_figures figures_of(const struct stream *stream)
+{
+    weir_figures figures = {0};
+    ck_assert_int_eq(weir_estimator_figures(stream->estimator, &figures), 0);
+    return figures;
+}
+
+/* Runs until a high phase has just closed a window, at most that many seconds. */
+static uint32_t high_limit(struct stream *stream)
+{
+    for (int i = 0; i < 200000; i++) {
+        step(stream);
+        if (strcmp(figures_of(stream).phase, "high") == 0)
+            return stream->limit;
+    }
+    ck_abort_msg("no high phase");
+    return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over runs with different seeds: noise may mislead one of them for a moment. */
+static double median_of(double (*run)(void))
+{
+    double results[9];
+    for (int i = 0; i < 9; i++)
+        results[i] = run();
+    qsort(results, 9, sizeof results[0], ascending);
+    return results[4];
+}
+
+/* The limit settles near the capacity, and the baseline and the rate are those of the downstream. */
+START_TEST(finds_the_knee)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 20);
+    uint32_t limit = high_limit(&stream);
+    ck_assert_uint_ge(limit, 36);
+    ck_assert_uint_le(limit, 48);
+    weir_figures figures = figures_of(&stream);
+    ck_assert(fabs((double)figures.rtt_noload_ns / (20.0 * MS) - 1) < 0.1);
+    ck_assert(fabs(figures.throughput / 2000 - 1) < 0.12);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* The same samples give the same limits. */
+START_TEST(is_deterministic)
+{
+    struct stream a, b;
+    weir_config config;
+    set_up(&a, &config);
+    start(&a, &config);
+    b = a;
+    ck_assert_int_eq(weir_estimator_create(&b.estimator, &config), 0);
+    for (int i = 0; i < 50000; i++) {
+        step(&a);
+        step(&b);
+        if (a.limit != b.limit)
+            ck_abort_msg("sample %d: %u and %u", i, a.limit, b.limit);
+    }
+    weir_estimator_destroy(a.estimator);
+    weir_estimator_destroy(b.estimator);
+}
+END_TEST
+
+/* When the capacity halves, the limit is down within the reaction time it announces, and that time is no exaggeration.
+ */
+START_TEST(reacts_in_the_time_it_announces)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 20);
+    uint32_t before = high_limit(&stream);
+    double announced = (double)weir_estimator_reaction_ns(stream.estimator);
+    stream.servers /= 2;
+    uint64_t change = stream.now_ns;
+    while (stream.limit > before * 6 / 10)
+        step(&stream);
+    double taken = (double)(stream.now_ns - change);
+    if (taken > announced || taken < announced / 10)
+        ck_abort_msg("announced %.0f ms, took %.0f ms", announced / 1e6, taken / 1e6);
+    run_for(&stream, 5);
+    uint32_t limit = high_limit(&stream);
+    ck_assert_uint_ge(limit, 18);
+    ck_assert_uint_le(limit, 26);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+static double limit_when_slower(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 20);
+    stream.rtt_ns *= 3;
+    run_for(&stream, 20);
+    double limit = high_limit(&stream);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* A slower service with the same parallelism is no congestion: the limit comes back to where it was. */
+START_TEST(tells_latency_from_congestion)
+{
+    double limit = median_of(limit_when_slower);
+    ck_assert(limit >= 34 && limit <= 48);
+}
+END_TEST
+
+/* Callers that do not use the limit never raise it. */
+START_TEST(does_not_grow_while_idle)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.demand = 3;
+    start(&stream, &config);
+    run_for(&stream, 60);
+    ck_assert_uint_le(stream.limit, 4);
+    stream.demand = 15;
+    run_for(&stream, 60);
+    ck_assert_uint_le(stream.limit, 24);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* A constant timeout is no healthy RTT: dropped calls of 5 s never raise the limit. */
+START_TEST(timeouts_do_not_raise_it)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    config.initial_limit = 20;
+    stream.rtt_ns = 5e9;
+    stream.noise = 0;
+    stream.outcome = WEIR_DROPPED;
+    start(&stream, &config);
+    for (int i = 0; i < 300; i++) {
+        uint32_t before = stream.limit;
+        step(&stream);
+        if (stream.limit > before)
+            ck_abort_msg("sample %d raises %u to %u", i, before, stream.limit);
+    }
+    ck_assert_uint_lt(stream.limit, 5);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* Of the limit before, how much there is 30 s after the failures; negative: they did harm. */
+static double limit_after_failures(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.rtt_ns = 100.0 * MS;
+    start(&stream, &config);
+    run_for(&stream, 30);
+    uint32_t before = high_limit(&stream);
+    uint64_t baseline = figures_of(&stream).rtt_noload_ns;
+    stream.outcome = WEIR_DROPPED;
+    stream.rtt_ns = MS;
+    for (int i = 0; i < 200; i++)
+        step(&stream);
+    bool harmed = stream.limit >= before / 2 || figures_of(&stream).rtt_noload_ns != baseline;
+    stream.outcome = WEIR_SUCCESS;
+    stream.rtt_ns = 100.0 * MS;
+    run_for(&stream, 30);
+    double share = (double)high_limit(&stream) / before;
+    weir_estimator_destroy(stream.estimator);
+    return harmed ? -1 : share;
+}
+
+/* Failures in a millisecond cut the limit and leave the baseline alone; a healthy downstream gets its limit back. */
+START_TEST(fast_failures_are_not_a_fast_downstream)
+{
+    ck_assert(median_of(limit_after_failures) >= 0.8);
+}
+END_TEST
+
+/* One dropped call of 50 us changes nothing. */
+START_TEST(a_single_drop_changes_nothing)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 10);
+    uint32_t limit = high_limit(&stream);
+    uint64_t baseline = figures_of(&stream).rtt_noload_ns;
+    weir_sample drop = {.start_ns = stream.now_ns, .rtt_ns = 50000, .in_flight = limit, .outcome = WEIR_DROPPED};
+    ck_assert_uint_eq(weir_estimator_update(stream.estimator, &drop), limit);
+    ck_assert_uint_eq(figures_of(&stream).rtt_noload_ns, baseline);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+static double limit_with_noise(double noise)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    config.max_limit = 200;
+    stream.rtt_ns = 10.0 * MS;
+    stream.servers = 1e9;
+    stream.noise = noise;
+    start(&stream, &config);
+    for (int i = 0; i < 5000; i++)
+        step(&stream);
+    double limit = stream.limit;
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+static double noisy_limit(void)
+{
+    return limit_with_noise(0.5);
+}
+
+/* Latency that is random and does not depend on the load must not make the limit collapse. */
+START_TEST(random_latency_does_not_collapse_it)
+{
+    ck_assert(median_of(noisy_limit) >= limit_with_noise(0) / 2);
+}
+END_TEST
+
+/* The limit grows per round trip, not per sample: at most doubled, plus one, in each. */
+START_TEST(grows_per_round_trip)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    for (int round = 0; round < 12; round++) {
+        uint32_t before = stream.limit;
+        for (uint32_t i = 0; i < before; i++) {
+            weir_sample sample = {.start_ns = stream.now_ns, .rtt_ns = 20 * MS, .in_flight = i + 1};
+            stream.limit = weir_estimator_update(stream.estimator, &sample);
+        }
+        stream.now_ns += 20 * MS;
+        if (stream.limit > 2 * before + 1)
+            ck_abort_msg("round %d: %u to %u", round, before, stream.limit);
+    }
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* With RTT_CEILING a latency ten times too high for ever holds the limit down. */
+START_TEST(a_ceiling_bounds_the_baseline)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    config.rtt_ceiling = 30 * MS;
+    config.max_limit = 200;
+    stream.rtt_ns = 10.0 * MS;
+    stream.servers = 1e9;
+    start(&stream, &config);
+    run_for(&stream, 20);
+    ck_assert_uint_ge(stream.limit, 100);
+    stream.rtt_ns = 100.0 * MS;
+    run_for(&stream, 60);
+    ck_assert_uint_le(stream.limit, 8);
+    ck_assert_uint_le(figures_of(&stream).rtt_noload_ns, 30 * MS);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* Five calls a second move a limit that is far too high within two minutes. */
+START_TEST(low_traffic_moves_it)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    config.initial_limit = 20;
+    stream.rtt_ns = 200.0 * MS;
+    stream.servers = 1;
+    start(&stream, &config);
+    run_for(&stream, 120);
+    ck_assert_uint_le(stream.limit, 4);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+static uint64_t wall_of_next_drain(struct stream *stream, int64_t offset)
+{
+    while (strcmp(figures_of(stream).phase, "high") != 0)
+        step(stream);
+    for (int i = 0; i < 1000000 && strcmp(figures_of(stream).phase, "low") != 0; i++)
+        step(stream);
+    return stream->now_ns + (uint64_t)offset;
+}
+
+/* Low phases begin at full multiples of the interval on the wall clock, whatever the monotonic clock says. */
+START_TEST(drains_on_the_wall_clock)
+{
+    for (int i = 0; i < 3; i++) {
+        struct stream stream;
+        weir_config config;
+        set_up(&stream, &config);
+        config.drain_interval = 4 * SECOND;
+        stream.noise = 0.05;
+        stream.now_ns += (uint64_t)i * 12345678901u;
+        start(&stream, &config);
+        int64_t offset = 1700000000123456789 + i * 987654321;
+        ck_assert_int_eq(weir_estimator_set_wall_offset(stream.estimator, offset), 0);
+        run_for(&stream, 10);
+        (void)wall_of_next_drain(&stream, offset);
+        uint64_t wall = wall_of_next_drain(&stream, offset);
+        ck_assert_uint_lt(wall % (4 * SECOND), 5 * MS);
+        weir_estimator_destroy(stream.estimator);
+    }
+}
+END_TEST
+
+/* DRAIN_INTERVAL=0 means that nothing is drained while nothing changes. */
+START_TEST(drains_can_be_turned_off)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    config.drain_interval = 0;
+    stream.noise = 0.05;
+    start(&stream, &config);
+    run_for(&stream, 10);
+    uint64_t drains = figures_of(&stream).drains;
+    run_for(&stream, 100);
+    ck_assert_uint_le(figures_of(&stream).drains, drains + 3);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+static double limit_after_jumps(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 10);
+    weir_sample future = {.start_ns = UINT64_MAX / 2, .rtt_ns = 1000, .in_flight = 1};
+    (void)weir_estimator_update(stream.estimator, &future);
+    run_for(&stream, 10);
+    double limit = high_limit(&stream);
+    stream.now_ns -= 500 * SECOND;
+    stream.servers = 20;
+    run_for(&stream, 10);
+    bool followed = high_limit(&stream) <= 26;
+    weir_estimator_destroy(stream.estimator);
+    return followed ? limit : 0;
+}
+
+/* A clock that is set back, or a sample from the far future, does not freeze the limit. */
+START_TEST(survives_clock_jumps)
+{
+    ck_assert(median_of(limit_after_jumps) >= 34);
+}
+END_TEST
+
+static uint64_t wild(uint64_t *seed)
+{
+    uint64_t value = weir_test_random(seed);
+    return value >> (weir_test_random(seed) % 64);
+}
+
+/* No samples, however absurd, drive the limit out of its bounds or a figure out of the numbers. */
+START_TEST(garbage_does_no_harm)
+{
+    uint64_t seed = weir_test_seed();
+    for (int run = 0; run < 40; run++) {
+        weir_config config;
+        ck_assert_int_eq(weir_config_init(&config), 0);
+        config.flags |= WEIR_NO_ENV;
+        config.min_limit = 1 + (uint32_t)(weir_test_random(&seed) % 8);
+        config.max_limit = config.min_limit + (uint32_t)(wild(&seed) % 100000);
+        config.rtt_ceiling = run % 3 == 0 ? wild(&seed) % (10 * SECOND) : 0;
+        if (run % 4 == 0)
+            config.drain_interval = run % 8 == 0 ? 0 : SECOND + wild(&seed) % (100 * SECOND);
+        weir_estimator *estimator;
+        ck_assert_int_eq(weir_estimator_create(&estimator, &config), 0);
+        uint64_t now = wild(&seed);
+        for (int i = 0; i < 20000; i++) {
+            bool sane = weir_test_random(&seed) % 16 != 0;
+            now += sane ? wild(&seed) % (10 * MS) : wild(&seed);
+            weir_sample sample = {.start_ns = now,
+                                  .rtt_ns = sane ? wild(&seed) % SECOND : wild(&seed),
+                                  .in_flight = (uint32_t)wild(&seed),
+                                  .outcome = (uint32_t)(weir_test_random(&seed) % 5)};
+            unsigned limit = weir_estimator_update(estimator, &sample);
+            if (limit < config.min_limit || limit > config.max_limit)
+                ck_abort_msg("run %d, sample %d: %u", run, i, limit);
+        }
+        weir_figures figures;
+        ck_assert_int_eq(weir_estimator_figures(estimator, &figures), 0);
+        ck_assert(isfinite(figures.estimate) && isfinite(figures.throughput) && figures.throughput >= 0);
+        weir_estimator_destroy(estimator);
+    }
+}
+END_TEST
+
+static Suite *vegas2_suite(void)
+{
+    Suite *suite = suite_create("vegas2");
+    TCase *tcase = tcase_create("vegas2");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, finds_the_knee);
+    tcase_add_test(tcase, is_deterministic);
+    tcase_add_test(tcase, reacts_in_the_time_it_announces);
+    tcase_add_test(tcase, tells_latency_from_congestion);
+    tcase_add_test(tcase, does_not_grow_while_idle);
+    tcase_add_test(tcase, timeouts_do_not_raise_it);
+    tcase_add_test(tcase, fast_failures_are_not_a_fast_downstream);
+    tcase_add_test(tcase, a_single_drop_changes_nothing);
+    tcase_add_test(tcase, random_latency_does_not_collapse_it);
+    tcase_add_test(tcase, grows_per_round_trip);
+    tcase_add_test(tcase, a_ceiling_bounds_the_baseline);
+    tcase_add_test(tcase, low_traffic_moves_it);
+    tcase_add_test(tcase, drains_on_the_wall_clock);
+    tcase_add_test(tcase, drains_can_be_turned_off);
+    tcase_add_test(tcase, survives_clock_jumps);
+    tcase_add_test(tcase, garbage_does_no_harm);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    return weir_test_main(vegas2_suite());
+}
