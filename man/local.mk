@@ -5,6 +5,11 @@
 dist_man_MANS += \
 	man/weir.7 \
 	man/weir_after_ns.3 \
+	man/weir_completions.3 \
+	man/weir_completions_create.3 \
+	man/weir_completions_destroy.3 \
+	man/weir_completions_fd.3 \
+	man/weir_completions_next.3 \
 	man/weir_config.3 \
 	man/weir_config_init.3 \
 	man/weir_config_load_env.3 \
@@ -20,6 +25,13 @@ dist_man_MANS += \
 	man/weir_estimator_reaction_ns.3 \
 	man/weir_estimator_set_wall_offset.3 \
 	man/weir_estimator_update.3 \
+	man/weir_job.3 \
+	man/weir_job_cancel.3 \
+	man/weir_job_outcome.3 \
+	man/weir_job_submit.3 \
+	man/weir_job_timedsubmit.3 \
+	man/weir_job_trysubmit.3 \
+	man/weir_job_wait.3 \
 	man/weir_limiter.3 \
 	man/weir_limiter_acquire.3 \
 	man/weir_limiter_acquire_many.3 \

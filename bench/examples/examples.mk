@@ -4,11 +4,13 @@
 # The programs that README.md and the manual pages show. `make examples` builds them; tests/examples.test compares them
 # with what is shown, compiles and runs them.
 EXAMPLES = \
+	bench/examples/completions \
 	bench/examples/config \
 	bench/examples/custom \
 	bench/examples/error \
 	bench/examples/estimator \
 	bench/examples/fetch \
+	bench/examples/job \
 	bench/examples/limiter \
 	bench/examples/log \
 	bench/examples/pool \
@@ -19,6 +21,8 @@ EXTRA_PROGRAMS += $(EXAMPLES)
 EXTRA_DIST += bench/examples/.clang-format
 # They see the public headers only, as an outside program does.
 EXAMPLES_CPPFLAGS = -I$(top_srcdir)/include -D_POSIX_C_SOURCE=200809L
+bench_examples_completions_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_completions_LDADD = libweir.la
 bench_examples_config_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_config_LDADD = libweir.la
 bench_examples_custom_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
@@ -29,6 +33,8 @@ bench_examples_estimator_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_estimator_LDADD = libweir.la
 bench_examples_fetch_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_fetch_LDADD = libweir.la
+bench_examples_job_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_job_LDADD = libweir.la
 bench_examples_limiter_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_limiter_LDADD = libweir.la
 bench_examples_log_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
