@@ -210,6 +210,29 @@ START_TEST(limit_falls_below_who_waits)
 }
 END_TEST
 
+/* Once the heavy one has ended the limit is the limit again, also for lighter ones of nearly its weight that stay. */
+START_TEST(limit_forgets_the_heavy)
+{
+    weir_config config = weir_test_scripted(5, 0, NULL);
+    weir_limiter *limiter = weir_test_limiter(&config);
+    weir_permit three = {0};
+    weir_permit two = {0};
+    weir_permit extra = {0};
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &three, 3, NULL, 0), 0);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &two, 2, NULL, 0), 0);
+    weir_test_script.limit = 1;
+    ck_assert_int_eq(weir_limiter_release(limiter, &three, WEIR_SUCCESS), 0);
+    weir_stats stats = weir_test_limiter_stats(limiter);
+    ck_assert_uint_eq(stats.estimate, 1);
+    ck_assert_uint_eq(stats.in_flight, 2);
+    ck_assert_uint_le(stats.limit, 2);
+    ck_assert_int_eq(weir_limiter_tryacquire(limiter, &extra), EAGAIN);
+    ck_assert_int_eq(weir_limiter_release(limiter, &two, WEIR_SUCCESS), 0);
+    ck_assert_uint_eq(weir_test_limiter_stats(limiter).limit, 1);
+    ck_assert_int_eq(weir_limiter_destroy(limiter), 0);
+}
+END_TEST
+
 /* ---- no starvation ---- */
 
 /* While a heavy job is first in line no lighter one goes by, however many permits are free. */
@@ -369,7 +392,7 @@ int main(void)
     Suite *suite = suite_create("weights");
     const TTest *const taking[] = {job_takes_its_weight, permit_takes_its_weight, samples_count_weights,
                                    impossible_weights, NULL};
-    const TTest *const above[] = {heavier_than_the_limit, limit_falls_below_who_waits, NULL};
+    const TTest *const above[] = {heavier_than_the_limit, limit_falls_below_who_waits, limit_forgets_the_heavy, NULL};
     const TTest *const turns[] = {heavy_is_not_overtaken, cancelled_heavy_frees_the_way, stream_of_light_callers, NULL};
     const TTest *const partitions[] = {weights_count_in_the_share, heavy_among_partitions, NULL};
     weir_test_add_group(suite, "what a weight takes", taking);

@@ -46,7 +46,8 @@ weir_test_programs = \
 	tests/check_cancel \
 	tests/check_partitions \
 	tests/check_weights \
-	tests/check_fairness
+	tests/check_fairness \
+	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
 endif
@@ -194,6 +195,15 @@ tests_check_weights_LDADD = libweir-test.la
 tests_check_fairness_SOURCES = tests/check_fairness.c tests/job_support.c tests/job_support.h
 tests_check_fairness_CFLAGS = $(weir_test_cflags)
 tests_check_fairness_LDADD = libweir-test.la
+
+tests_check_model_SOURCES = \
+	tests/check_model.c \
+	tests/model.c \
+	tests/model.h \
+	tests/job_support.c \
+	tests/job_support.h
+tests_check_model_CFLAGS = $(weir_test_cflags)
+tests_check_model_LDADD = libweir-test.la
 
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind

@@ -124,7 +124,9 @@ int weir__limiter_usable(const weir_limiter *limiter);
  * work never fills it up: the limit may have fallen since that was allowed to wait. */
 static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
 {
-    uint32_t ceiling = limiter->heavy.heaviest > limiter->limit ? limiter->heavy.heaviest : limiter->limit;
+    uint32_t out = limiter->in_flight + limiter->backlog.reserved;
+    uint32_t heaviest = limiter->heavy.heaviest < out ? limiter->heavy.heaviest : out; /* it may be out of date */
+    uint32_t ceiling = heaviest > limiter->limit ? heaviest : limiter->limit;
     uint32_t least = limiter->backlog.nested != 0 ? limiter->backlog.nested + limiter->backlog.awaited : 0;
     return ceiling > least ? ceiling : least;
 }

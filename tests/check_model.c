@@ -1,0 +1,343 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Random operations on a pool and its limiter, one after another, against a model that says what each returns and what
+ * the figures are afterwards. Jobs end when the driver says so. What the architecture promises at every instant is
+ * checked after every operation:
+ *     in flight <= limit, unless the limit has fallen, then it only falls;
+ *     queued <= depth, unless a pause has brought jobs back, then it only falls;
+ *     submitted = queued + running + ended, and every job ends once. */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model.h"
+
+#define HOUR_NS   UINT64_C(3600000000000)
+#define SHORT_NS  UINT64_C(25000) /* a call this long is sampled at its end, not in a batch */
+#define EXPIRY_NS UINT64_C(2000000)
+
+enum { EPISODE = 400 }; /* operations on one pool */
+
+/* ---- operations ---- */
+
+static struct slot *pick(enum slot_state state, enum slot_kind least_kind)
+{
+    unsigned start = below(SLOTS);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct slot *slot = &model.slots[(start + i) % SLOTS];
+        if (slot->state == state && (state == FREE || slot->kind >= least_kind))
+            return slot;
+    }
+    return NULL;
+}
+
+/* how: 0 blocks (only where there is room), 1 tries, 2 is too late to wait. */
+static int call_submit(struct slot *slot, unsigned how)
+{
+    uint64_t past_ns = weir_now_ns() - below(2);
+    if (slot->kind == COPY)
+        return weir_pool_submit_copy(model.pool, model_run_copy, &slot, sizeof slot);
+    if (slot->kind == PLAIN)
+        return how == 0   ? weir_pool_submit(model.pool, model_run, slot)
+               : how == 1 ? weir_pool_trysubmit(model.pool, model_run, slot)
+                          : weir_pool_timedsubmit(model.pool, model_run, slot, past_ns);
+    return how == 0   ? weir_job_submit(model.pool, &slot->job)
+           : how == 1 ? weir_job_trysubmit(model.pool, &slot->job)
+                      : weir_job_timedsubmit(model.pool, &slot->job, past_ns);
+}
+
+static void submit(void)
+{
+    struct slot *slot = pick(FREE, PLAIN);
+    if (slot == NULL)
+        return;
+    fill(slot);
+    bool at_once = is_free(slot->weight, true);
+    bool room = has_room(slot->group) || at_once;
+    if (slot->kind == COPY && !room)
+        return; /* it would block */
+    unsigned how = room ? below(3) : 1 + below(2);
+    bool late = slot->kind >= HANDLE && below(8) == 0;
+    if (slot->kind >= HANDLE && !late && below(4) == 0)
+        slot->job.deadline_ns = weir_after_ns(HOUR_NS);
+    if (late)
+        slot->job.deadline_ns = 1;
+    int expected = late && !at_once ? ETIMEDOUT : room ? 0 : how == 1 ? EAGAIN : ETIMEDOUT;
+    expect(call_submit(slot, how), expected, "submit");
+    if (expected == EAGAIN)
+        model.shed++;
+    else if (expected == ETIMEDOUT)
+        model.timed_out++;
+    else
+        admit(slot);
+    dispatch();
+}
+
+/* A job whose deadline passes in the queue. The pool may see at once that it is hopeless. */
+static void submit_to_expire(void)
+{
+    struct slot *slot = pick(FREE, PLAIN);
+    if (slot == NULL || below(12) != 0)
+        return;
+    fill(slot);
+    if (slot->kind < HANDLE || is_free(slot->weight, true) || !has_room(slot->group))
+        return;
+    slot->job.deadline_ns = weir_after_ns(EXPIRY_NS);
+    int error = weir_job_submit(model.pool, &slot->job);
+    if (error == ETIMEDOUT) {
+        model.timed_out++;
+    } else {
+        expect(error, 0, "submit with a deadline");
+        model.submitted++;
+        model.expired++;
+        model.delivered += slot->kind == HANDLE_DONE ? 1 : 0;
+        WEIR_TEST_UNTIL(weir_job_outcome(&slot->job, NULL) == ETIMEDOUT);
+    }
+    dispatch();
+}
+
+static void wait_until_sampled(uint64_t start_ns)
+{
+    while (weir_now_ns() < start_ns + SHORT_NS)
+        ;
+}
+
+/* Chooses what the estimator says to the next sample. */
+static void choose_limit(void)
+{
+    if (below(3) == 0)
+        atomic_store(&weir_test_script.limit, 1 + below(MOST_LIMIT));
+}
+
+static void take_sample(weir_outcome outcome, bool unsampled)
+{
+    if (outcome == WEIR_IGNORE || unsampled || model.frozen != 0)
+        return;
+    model.limit = atomic_load(&weir_test_script.limit);
+    model.samples++;
+}
+
+static uint64_t ended(const uint64_t counts[3])
+{
+    return counts[0] + counts[1] + counts[2];
+}
+
+/* A pause while a job ends: the next ones have begun, or are back at the head of the queue in their order. */
+static void pause_at_the_end(void)
+{
+    expect(weir_pool_pause(model.pool), 0, "pause");
+    model.held = true;
+    model.has_returned = true;
+    for (;;) {
+        weir_stats stats = weir_test_pool_stats(model.pool);
+        if (ended((const uint64_t[3]){stats.succeeded, stats.ignored, stats.dropped}) == ended(model.ended))
+            break;
+        (void)sched_yield();
+    }
+    rest();
+    begin_seen();
+}
+
+static void end_job(void)
+{
+    struct slot *slot = pick(RUNNING, PLAIN);
+    if (slot == NULL)
+        return;
+    slot->outcome = (weir_outcome)below(3);
+    wait_until_sampled(atomic_load(&slot->start_ns));
+    choose_limit();
+    model.ended[slot->outcome]++;
+    model.running--;
+    model.out -= slot->weight;
+    model.delivered += slot->kind == HANDLE_DONE ? 1 : 0;
+    slot->state = FREE;
+    take_sample(slot->outcome, slot->unsampled);
+    (void)sem_post(&slot->go);
+    if (below(16) == 0)
+        pause_at_the_end();
+    dispatch();
+    weir_outcome outcome;
+    if (slot->kind >= HANDLE) {
+        expect(weir_job_outcome(&slot->job, &outcome), 0, "outcome");
+        expect((int)outcome, (int)slot->outcome, "the job");
+        expect(weir_job_cancel(&slot->job), EALREADY, "cancel of an ended job");
+    }
+    if (slot->kind == HANDLE_DONE)
+        expect((int)atomic_load(&slot->done), 1, "the count of on_done");
+}
+
+static void cancel(void)
+{
+    struct slot *slot = pick(below(4) == 0 ? RUNNING : QUEUED, HANDLE);
+    if (slot == NULL)
+        return;
+    expect(weir_job_wait(&slot->job, 0), EINPROGRESS, "wait");
+    expect(weir_job_trysubmit(model.pool, &slot->job), EBUSY, "a second submit");
+    expect(weir_job_cancel(&slot->job), slot->state == RUNNING ? EBUSY : 0, "cancel");
+    if (slot->state == RUNNING)
+        return;
+    drop(slot);
+    expect(weir_job_outcome(&slot->job, NULL), ECANCELED, "outcome");
+    dispatch();
+}
+
+static void pause_or_resume(void)
+{
+    if (below(3) == 0) { /* idempotent, and seldom */
+        expect(weir_pool_pause(model.pool), 0, "pause");
+        model.held = true;
+    } else {
+        expect(weir_pool_resume(model.pool), 0, "resume");
+        model.held = false;
+    }
+    dispatch();
+}
+
+static void freeze_or_thaw(void)
+{
+    weir_limiter *limiter = weir_pool_limiter(model.pool);
+    if (below(3) == 0) {
+        expect(weir_limiter_freeze(limiter), 0, "freeze");
+        model.frozen++;
+        return;
+    }
+    expect(weir_limiter_thaw(limiter), model.frozen > 0 ? 0 : EINVAL, "thaw");
+    if (model.frozen == 0 || --model.frozen != 0)
+        return;
+    for (unsigned i = 0; i < SLOTS; i++)
+        model.slots[i].unsampled = true;
+    for (unsigned i = 0; i < PERMITS; i++)
+        model.direct[i].unsampled = true;
+}
+
+static void acquire(void)
+{
+    struct direct *direct = &model.direct[below(PERMITS)];
+    if (direct->weight != 0)
+        return;
+    weir_limiter *limiter = weir_pool_limiter(model.pool);
+    unsigned group = below(model.groups);
+    uint32_t weight = model.groups == 1 && below(3) == 0 ? 1 + below(MOST_WEIGHT) : 1;
+    bool try_only = weight == 1 && below(2) == 0;
+    bool free_now = is_free(weight, false);
+    int expected = free_now ? 0 : try_only ? EAGAIN : ETIMEDOUT;
+    if (try_only)
+        group = 0;
+    expect(try_only ? weir_limiter_tryacquire(limiter, &direct->permit)
+                    : weir_limiter_acquire_many(limiter, &direct->permit, weight, group_names[group], 0),
+           expected, "acquire");
+    if (free_now) {
+        direct->weight = weight;
+        direct->group = group;
+        direct->start_ns = weir_now_ns();
+        direct->unsampled = false;
+        direct->above = weight > model.limit;
+        model.out += weight;
+    }
+    settle();
+}
+
+static void release(struct direct *direct)
+{
+    weir_limiter *limiter = weir_pool_limiter(model.pool);
+    if (direct->weight == 0) {
+        expect(weir_limiter_release(limiter, &direct->permit, WEIR_SUCCESS), EINVAL, "a second release");
+        return;
+    }
+    weir_outcome outcome = (weir_outcome)below(3);
+    wait_until_sampled(direct->start_ns);
+    choose_limit();
+    model.out -= direct->weight;
+    direct->weight = 0;
+    take_sample(outcome, direct->unsampled);
+    expect(weir_limiter_release(limiter, &direct->permit, outcome), 0, "release");
+    dispatch();
+}
+
+/* A job that may start at once, and before it is known whether it has: a cancel, or a pause. Both leave it running or
+ * as if it had never started. */
+static void submit_and_interfere(void)
+{
+    struct slot *slot = pick(FREE, PLAIN);
+    if (slot == NULL)
+        return;
+    fill(slot);
+    if (slot->kind < HANDLE || !is_free(slot->weight, true))
+        return;
+    expect(weir_job_submit(model.pool, &slot->job), 0, "submit");
+    admit(slot);
+    if (below(2) == 0) {
+        expect(weir_pool_pause(model.pool), 0, "pause");
+        model.held = true;
+        model.has_returned = true;
+        rest();
+        if (atomic_load(&slot->runs) == 1)
+            begin(slot);
+    } else if (weir_job_cancel(&slot->job) == 0) {
+        drop(slot);
+    }
+    dispatch();
+}
+
+static void operate(void)
+{
+    unsigned choice = below(32);
+    if (choice < 13)
+        submit();
+    else if (choice < 22)
+        end_job();
+    else if (choice < 24)
+        cancel();
+    else if (choice < 26)
+        acquire();
+    else if (choice < 29)
+        release(&model.direct[below(PERMITS)]);
+    else if (choice == 29)
+        pause_or_resume();
+    else if (choice == 30)
+        freeze_or_thaw();
+    else if (below(4) == 0)
+        submit_and_interfere();
+    else
+        submit_to_expire();
+}
+
+/* ---- episodes ---- */
+
+/* A million operations take too long for every day: as many as fit into BUDGET_NS are made, all with WEIR_TEST_FULL. */
+START_TEST(agrees_with_the_model)
+{
+    enum { OPERATIONS = 1000000 };
+    const uint64_t budget_ns = UINT64_C(40000000000);
+    const char *full = getenv("WEIR_TEST_FULL");
+    bool all = full != NULL && full[0] != '\0';
+    unsigned aim = weir_test_scaled(OPERATIONS);
+    unsigned made = 0;
+    uint64_t begin_ns = weir_now_ns();
+    model.random = weir_test_seed();
+    for (unsigned number = 0; made < aim && (all || weir_now_ns() - begin_ns < budget_ns); number++) {
+        model_open(number);
+        for (unsigned i = 0; i < EPISODE; i++)
+            operate();
+        for (unsigned i = 0; i < PERMITS; i++)
+            release(&model.direct[i]);
+        model_close();
+        made += EPISODE;
+    }
+    double seconds = (double)(weir_now_ns() - begin_ns) * 1e-9;
+    (void)fprintf(stderr, "# %u operations in %.1f s: %.0f per second\n", made, seconds, made / seconds);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model");
+    TCase *group = tcase_create("model");
+    tcase_set_timeout(group, 900);
+    tcase_add_test(group, agrees_with_the_model);
+    suite_add_tcase(suite, group);
+    return weir_test_main(suite);
+}
