@@ -120,10 +120,15 @@ static void expire(weir_pool *pool, uint64_t now_ns)
     }
 }
 
+/* With jobs that wait the keeper looks no more often than this for what their deadlines do not tell, however short
+ * IDLE_TIMEOUT is. */
+#define LEAST_LOOK_NS UINT64_C(10000000)
+
 static void *keep(void *arg)
 {
     weir_pool *pool = arg;
     struct weir__keeper *keeper = &pool->keeper;
+    uint64_t idle_ns = pool->limiter->config.idle_timeout;
     struct weir__wakes wakes = {0};
     weir__current = (struct weir__current){.pool = pool, .fork_generation = weir__fork_generation()};
     WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL)); /* on_done must not be cut in two */
@@ -137,8 +142,11 @@ static void *keep(void *arg)
         bool empty = pool->deadlines.count == 0;
         if (empty && (pool->state != WEIR__OPEN || was_empty))
             break;
-        keeper->wake_ns =
-            empty ? weir_after_ns(pool->limiter->config.idle_timeout) : weir__wheel_next_ns(&pool->deadlines);
+        /* A job that starts, or is cancelled, wakes nobody here, so a far deadline is no reason to sleep on. */
+        uint64_t next_ns = weir__wheel_next_ns(&pool->deadlines);
+        keeper->wake_ns = weir_after_ns(empty || idle_ns > LEAST_LOOK_NS ? idle_ns : LEAST_LOOK_NS);
+        if (next_ns < keeper->wake_ns)
+            keeper->wake_ns = next_ns;
         uint64_t wake_ns = keeper->wake_ns;
         weir__unlock(pool->limiter);
         bool woken = weir__park(&keeper->parker, wake_ns);

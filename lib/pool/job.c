@@ -13,8 +13,10 @@
 static enum weir__job_state state_of(const weir_job *job)
 {
     const struct weir__handle *handle = (const struct weir__handle *)job->opaque;
-    /* acquire pairs with the release in publish_state: who sees the end sees what the job did */
-    return (enum weir__job_state)atomic_load_explicit(&handle->unit.state, memory_order_acquire);
+    /* acquire pairs with the release in weir__job_publish: who sees the end sees what the job did; and with the one in
+     * claim: who sees a job submitted sees its pool */
+    uint8_t state = atomic_load_explicit(&handle->unit.state, memory_order_acquire);
+    return state == WEIR__CLAIMED ? WEIR__NEW : (enum weir__job_state)state;
 }
 
 static bool has_ended(enum weir__job_state state)
@@ -57,19 +59,19 @@ static void decide_waiters(struct weir__handle *handle, int verdict, struct weir
 void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes)
 {
     struct weir__handle *handle = weir__handle_of(job);
+    weir_completions *completions = job->completions;
     decide_waiters(handle, status_of(state), wakes);
     /* release pairs with the acquire in state_of */
     atomic_store_explicit(&handle->unit.state, (uint8_t)state, memory_order_release);
+    if (completions != NULL) /* under the lock: their order is that of the ends */
+        weir__completions_put(completions, job);
 }
 
 /* ---- delivery ---- */
 
 void weir__job_deliver(weir_job *job)
 {
-    if (job->on_done != NULL)
-        job->on_done(job);
-    else
-        weir__completions_put(job->completions, job);
+    job->on_done(job);
 }
 
 void weir__job_delivered(weir_pool *pool)
@@ -116,10 +118,10 @@ static int claim(weir_pool *pool, weir_job *job)
     if (partition < 0 || !weir__limiter_weight_is_good(pool->limiter, weight))
         return EINVAL;
     struct weir__handle *handle = weir__handle_of(job);
-    uint8_t state = (uint8_t)state_of(job);
     /* acquire pairs with the release in weir__job_publish: the job's earlier end comes before its new life */
+    uint8_t state = atomic_load_explicit(&handle->unit.state, memory_order_acquire);
     if ((state != WEIR__NEW && !has_ended((enum weir__job_state)state)) ||
-        !atomic_compare_exchange_strong_explicit(&handle->unit.state, &state, WEIR__SUBMITTING, memory_order_acquire,
+        !atomic_compare_exchange_strong_explicit(&handle->unit.state, &state, WEIR__CLAIMED, memory_order_acquire,
                                                  memory_order_relaxed))
         return EBUSY;
     handle->unit.weight = weight;
@@ -128,6 +130,8 @@ static int claim(weir_pool *pool, weir_job *job)
     handle->timer.previous = NULL;
     handle->pool = pool;
     handle->waiters = NULL;
+    /* release pairs with the acquire in state_of */
+    atomic_store_explicit(&handle->unit.state, WEIR__SUBMITTING, memory_order_release);
     return 0;
 }
 

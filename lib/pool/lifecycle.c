@@ -116,30 +116,33 @@ int weir_pool_resume(weir_pool *pool)
 
 /* ---- shutdown ---- */
 
-/* Ends one job that waits, in a line or ready; NULL: there is none. Lock held. *delivers: its handle has to be
- * delivered. */
-static struct weir__unit *cancel_one(weir_pool *pool, bool *delivers, struct weir__wakes *wakes)
+/* What is left to do for a cancelled job, without the lock. */
+enum left { LEFT_NONE, LEFT_NOTHING, LEFT_DELIVERY, LEFT_NODE };
+
+/* Ends one job that waits, in a line or ready; LEFT_NONE: there is none. Lock held. A handle that is left nothing to do
+ * for is the caller's again. */
+static enum left cancel_one(weir_pool *pool, struct weir__unit **cancelled, struct weir__wakes *wakes)
 {
     struct weir__partitions *partitions = &pool->limiter->partitions;
     struct weir__unit *unit = pool->ready.first;
-    *delivers = false;
     for (uint16_t i = 0; unit == NULL && i < partitions->count; i++) {
         unit = partitions->all[i].line.first;
         while (unit != NULL && unit->kind == WEIR__CALLER)
             unit = unit->next;
     }
+    *cancelled = unit;
     if (unit == NULL)
-        return NULL;
+        return LEFT_NONE;
     if (unit->kind == WEIR__HANDLE) {
-        *delivers = weir__job_end_waiting(pool, weir__job_of((struct weir__handle *)unit), WEIR__CANCELLED, wakes);
-        return unit;
+        weir_job *job = weir__job_of((struct weir__handle *)unit);
+        return weir__job_end_waiting(pool, job, WEIR__CANCELLED, wakes) ? LEFT_DELIVERY : LEFT_NOTHING;
     }
     if (unit == pool->ready.first)
         weir__pool_unready(pool, unit);
     else
         weir__partition_leave(partitions, unit);
     pool->counters.cancelled++;
-    return unit;
+    return LEFT_NODE;
 }
 
 /* Takes everything that waits out of the pool, a few jobs per turn of the lock: a million of them must not stop those
@@ -147,7 +150,7 @@ static struct weir__unit *cancel_one(weir_pool *pool, bool *delivers, struct wei
 static void cancel_waiting(weir_pool *pool)
 {
     enum { PER_TURN = 64 };
-    struct weir__unit *unit;
+    enum left left;
     do {
         struct weir__wakes wakes = {0};
         struct weir__unit *nodes[PER_TURN];
@@ -155,13 +158,13 @@ static void cancel_waiting(weir_pool *pool)
         unsigned node_count = 0;
         unsigned job_count = 0;
         for (int i = 0; i < PER_TURN; i++) {
-            bool delivers;
-            unit = cancel_one(pool, &delivers, &wakes);
-            if (unit == NULL)
+            struct weir__unit *unit;
+            left = cancel_one(pool, &unit, &wakes);
+            if (left == LEFT_NONE)
                 break;
-            if (delivers)
+            if (left == LEFT_DELIVERY)
                 jobs[job_count++] = weir__job_of((struct weir__handle *)unit);
-            else if (unit->kind != WEIR__HANDLE)
+            else if (left == LEFT_NODE)
                 nodes[node_count++] = unit;
         }
         weir__unlock(pool->limiter);
@@ -175,7 +178,7 @@ static void cancel_waiting(weir_pool *pool)
             weir__job_delivered(pool);
         }
         weir__lock(pool->limiter);
-    } while (unit != NULL);
+    } while (left != LEFT_NONE);
 }
 
 int weir_pool_shutdown(weir_pool *pool, weir_shutdown how, uint64_t deadline_ns)

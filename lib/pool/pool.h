@@ -74,6 +74,7 @@ _Static_assert(sizeof(struct weir__handle) <= sizeof(((weir_job *)0)->opaque), "
  * access to the memory of a job without on_done and completions. */
 enum weir__job_state {
     WEIR__NEW,
+    WEIR__CLAIMED, /* a submit fills in the handle; for everybody else as good as new */
     WEIR__SUBMITTING,
     WEIR__QUEUED,     /* in the line of its partition, or behind a blocked submitter */
     WEIR__READY,      /* granted at submit: it runs, whatever its deadline says */
@@ -294,16 +295,16 @@ void weir__keeper_start(weir_pool *pool);
 
 /* ---- job.c ---- */
 
-/* Publishes the end of a job that has been counted; lock held. Afterwards, unless weir__job_has_delivery said so
- * before, its memory may be gone. */
+/* Publishes the end of a job that has been counted, and makes its completions entry; lock held. Afterwards, unless
+ * weir__job_has_delivery said so before, its memory may be gone. */
 void weir__job_publish(weir_job *job, enum weir__job_state state, struct weir__wakes *wakes);
 
 static inline bool weir__job_has_delivery(const weir_job *job)
 {
-    return job->on_done != NULL || job->completions != NULL;
+    return job->on_done != NULL;
 }
 
-/* Calls on_done or makes the completions entry; without the lock. */
+/* Calls on_done; without the lock. */
 void weir__job_deliver(weir_job *job);
 
 /* Ends a job that waits: takes it out of the pool as cancelled or expired. Lock held; true: the caller must deliver it
