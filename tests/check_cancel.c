@@ -254,6 +254,46 @@ START_TEST(test_shutdown_and_cancels_race)
 }
 END_TEST
 
+struct scribbler {
+    struct weir_test_counted *jobs;
+    unsigned count;
+    pthread_t thread;
+};
+
+static void *scribble(void *arg)
+{
+    struct scribbler *scribbler = arg;
+    for (unsigned i = 0; i < scribbler->count; i++) {
+        struct weir_test_counted *counted = &scribbler->jobs[i];
+        while (weir_job_outcome(&counted->job, NULL) == EINPROGRESS)
+            ;
+        memset(counted, 0xa5, sizeof *counted);
+    }
+    return NULL;
+}
+
+/* Who sees that a job was cancelled owns its memory, even while the shutdown that cancelled it goes on. */
+START_TEST(test_memory_during_a_shutdown)
+{
+    enum { JOBS = 300 };
+    static struct weir_test_counted jobs[JOBS];
+    for (unsigned round = weir_test_divided(300, 10); round > 0; round--) {
+        struct weir_test_full full;
+        struct scribbler scribbler = {.jobs = jobs, .count = JOBS};
+        weir_test_full_init(&full, 1, JOBS);
+        for (int i = 0; i < JOBS; i++) {
+            weir_test_counted_init(&jobs[i], NULL);
+            if (weir_job_submit(full.pool, &jobs[i].job) != 0)
+                ck_abort_msg("refused");
+        }
+        scribbler.thread = weir_test_start(scribble, &scribbler);
+        ck_assert_int_eq(weir_pool_shutdown(full.pool, WEIR_CANCEL, 0), ETIMEDOUT);
+        (void)pthread_join(scribbler.thread, NULL);
+        weir_test_full_end(&full);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const cancel[] = {test_cancel_of_a_queued_job,
@@ -262,7 +302,8 @@ int main(void)
                                    test_cancel_of_a_ready_job,
                                    test_shutdown_cancels_exactly_once,
                                    NULL};
-    const TTest *const races[] = {test_cancels_wait_and_start_race, test_shutdown_and_cancels_race, NULL};
+    const TTest *const races[] = {test_cancels_wait_and_start_race, test_shutdown_and_cancels_race,
+                                  test_memory_during_a_shutdown, NULL};
     Suite *suite = suite_create("cancel");
     weir_test_group(suite, "cancel", cancel);
     weir_test_group(suite, "races", races);

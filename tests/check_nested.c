@@ -3,6 +3,10 @@
 
 /* Jobs that wait for jobs of their own pool: EDEADLK exactly where nothing else would run, no hang otherwise. */
 
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include <errno.h>
 #include <string.h>
 

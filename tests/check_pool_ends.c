@@ -372,7 +372,7 @@ START_TEST(process_exit)
 {
     static int (*const bodies[])(void *) = {end_by_exit, end_by_job, end_idle};
     int code = 7;
-    for (int round = 0; round < 10; round++) {
+    for (unsigned round = weir_test_scaled(10, 1); round > 0; round--) {
         int status = weir_test_in_child(bodies[_i], &code);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %#x", (unsigned)status);
     }

@@ -3,6 +3,10 @@
 
 /* The timing wheel against a sorted model: a binary heap of the same timers. */
 
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "handle_support.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,14 +154,29 @@ pthread_t weir_test_start(void *(*run)(void *), void *arg)
     return thread;
 }
 
-unsigned weir_test_threads(void)
+/* Whether the thread is named for the pool; a sanitizer's own threads are not. */
+static bool is_named(const char *id, const char *pool_name)
+{
+    char path[64];
+    char name[32] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", id);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    bool read = fgets(name, sizeof name, file) != NULL;
+    (void)fclose(file);
+    size_t length = strlen(pool_name);
+    return read && strncmp(name, pool_name, length) == 0 && name[length] == '/';
+}
+
+unsigned weir_test_threads_of(const char *pool_name)
 {
     unsigned count = 0;
     DIR *tasks = opendir("/proc/self/task");
     if (tasks == NULL)
         return 0;
     for (struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
-        count += entry->d_name[0] != '.';
+        count += entry->d_name[0] != '.' && is_named(entry->d_name, pool_name);
     (void)closedir(tasks);
     return count;
 }

@@ -65,8 +65,8 @@ int weir_test_answer(struct weir_test_asked *asked); /* joins the thread */
 
 pthread_t weir_test_start(void *(*run)(void *), void *arg);
 
-/* Entries of /proc/self/task. */
-unsigned weir_test_threads(void);
+/* Threads of this process that are named for the pool. */
+unsigned weir_test_threads_of(const char *pool_name);
 
 /* Adds the tests, up to a NULL, as a group. */
 void weir_test_group(Suite *suite, const char *name, const TTest *const *tests);

@@ -44,6 +44,12 @@ weir_test_programs = \
 	$(weir_fault_tests) \
 	tests/check_job \
 	tests/check_cancel \
+	tests/check_nested \
+	tests/check_completions \
+	tests/check_deadline \
+	tests/check_wheel \
+	tests/check_race \
+	tests/check_overload \
 	tests/check_partitions \
 	tests/check_weights \
 	tests/check_fairness \
@@ -55,6 +61,7 @@ endif
 # What needs no Check.
 weir_test_scripts = \
 	tests/examples.test \
+	tests/loops.test \
 	tests/format.test \
 	tests/headers.test \
 	tests/install.test \
@@ -183,6 +190,30 @@ tests_check_job_LDADD = libweir-test.la
 tests_check_cancel_SOURCES = tests/check_cancel.c tests/handle_support.c tests/handle_support.h
 tests_check_cancel_CFLAGS = $(weir_test_cflags)
 tests_check_cancel_LDADD = libweir-test.la
+
+tests_check_nested_SOURCES = tests/check_nested.c tests/handle_support.c tests/handle_support.h
+tests_check_nested_CFLAGS = $(weir_test_cflags)
+tests_check_nested_LDADD = libweir-test.la
+
+tests_check_completions_SOURCES = tests/check_completions.c tests/handle_support.c tests/handle_support.h
+tests_check_completions_CFLAGS = $(weir_test_cflags)
+tests_check_completions_LDADD = libweir-test.la
+
+tests_check_deadline_SOURCES = tests/check_deadline.c tests/handle_support.c tests/handle_support.h
+tests_check_deadline_CFLAGS = $(weir_test_cflags)
+tests_check_deadline_LDADD = libweir-test.la
+
+tests_check_wheel_SOURCES = tests/check_wheel.c tests/handle_support.c tests/handle_support.h
+tests_check_wheel_CFLAGS = $(weir_test_cflags)
+tests_check_wheel_LDADD = libweir-test.la
+
+tests_check_race_SOURCES = tests/check_race.c tests/handle_support.c tests/handle_support.h
+tests_check_race_CFLAGS = $(weir_test_cflags)
+tests_check_race_LDADD = libweir-test.la
+
+tests_check_overload_SOURCES = tests/check_overload.c tests/handle_support.c tests/handle_support.h
+tests_check_overload_CFLAGS = $(weir_test_cflags)
+tests_check_overload_LDADD = libweir-test.la -lm
 
 tests_check_partitions_SOURCES = tests/check_partitions.c tests/job_support.c tests/job_support.h
 tests_check_partitions_CFLAGS = $(weir_test_cflags)

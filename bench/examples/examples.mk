@@ -18,7 +18,7 @@ EXAMPLES = \
 	bench/examples/stats \
 	bench/examples/time
 EXTRA_PROGRAMS += $(EXAMPLES)
-EXTRA_DIST += bench/examples/.clang-format
+EXTRA_DIST += bench/examples/.clang-format bench/examples/epoll_loop.c bench/examples/uv_loop.c
 # They see the public headers only, as an outside program does.
 EXAMPLES_CPPFLAGS = -I$(top_srcdir)/include -D_POSIX_C_SOURCE=200809L
 bench_examples_completions_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
