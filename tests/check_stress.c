@@ -232,7 +232,8 @@ static void run_storm(unsigned jobs, uint32_t depth)
     end_storm(&storm);
 }
 
-/* 10^6 jobs of 8 submitters while every sample moves the limit: each ran once, nothing leaked, every snapshot is true. */
+/* 10^6 jobs of 8 submitters while every sample moves the limit: each ran once, nothing leaked, every snapshot is true.
+ */
 START_TEST(million_jobs)
 {
     run_storm(1000000, 64);

@@ -40,6 +40,8 @@ weir_test_programs = \
 	tests/check_pool_life \
 	tests/check_pool_threads \
 	tests/check_pool_ends \
+	tests/check_stress \
+	tests/check_races \
 	tests/check_fork \
 	$(weir_fault_tests) \
 	tests/check_job \
@@ -235,6 +237,14 @@ tests_check_model_SOURCES = \
 	tests/job_support.h
 tests_check_model_CFLAGS = $(weir_test_cflags)
 tests_check_model_LDADD = libweir-test.la
+
+tests_check_stress_SOURCES = tests/check_stress.c tests/pool_support.c tests/pool_support.h
+tests_check_stress_CFLAGS = $(weir_test_cflags)
+tests_check_stress_LDADD = libweir-test.la
+
+tests_check_races_SOURCES = tests/check_races.c tests/pool_support.c tests/pool_support.h
+tests_check_races_CFLAGS = $(weir_test_cflags)
+tests_check_races_LDADD = libweir-test.la
 
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind
