@@ -201,6 +201,18 @@ static uint32_t twist(const struct sim_world *world, struct sim_client *client, 
     return limit;
 }
 
+/* What the estimator went by when it moved the limit. */
+static void note_decision(const struct sim_world *world, const struct sim_client *client, uint32_t limit)
+{
+    weir_figures f = {0};
+    if (world->trace == NULL || world->trace->decisions == NULL || limit == client->last ||
+        weir_estimator_figures(client->estimator, &f) != 0)
+        return;
+    (void)fprintf(world->trace->decisions, "%.4f,%td,%u,%u,%s,%s,%.3f,%.3f,%.1f,%u,%.1f\n", (double)world->now / SIM_NS,
+                  client - world->clients, client->last, limit, f.phase, f.reason, (double)f.rtt_ns / 1e6,
+                  (double)f.rtt_noload_ns / 1e6, f.throughput, client->in_flight, world->truth.optimum);
+}
+
 static void tell_estimator(struct sim_world *world, struct sim_client *client, const struct sim_call *call)
 {
     if (world->now - client->offset_at >= OFFSET_EVERY_NS) {
@@ -213,6 +225,7 @@ static void tell_estimator(struct sim_world *world, struct sim_client *client, c
                           .in_flight = call->in_flight,
                           .outcome = call->outcome};
     uint32_t limit = weir_estimator_update(client->estimator, &sample);
+    note_decision(world, client, limit);
     client->limit = twist(world, client, call, limit);
     if (limit != client->last && world->scenario->demand != SIM_BUSY)
         size_line(world, client);

@@ -28,6 +28,7 @@ struct suite {
     bool quick;
     const char *csv;
     const char *plots;
+    const char *decisions;
 };
 
 /* Shared by the workers. */
@@ -47,7 +48,22 @@ static const char usage[] =
     "  --jobs N               processes (2)\n"
     "  --quick                the short regression's scenarios, one seed\n"
     "  --csv DIR              results as DIR/results.csv\n"
-    "  --plots DIR            a plot of each run with the first seed, and DIR/index.html\n";
+    "  --plots DIR            a plot of each run with the first seed, and DIR/index.html\n"
+    "  --decisions DIR        why the limit moved: a file for each run\n";
+
+static FILE *open_decisions(const struct suite *suite, const char *scenario, const char *controller, uint64_t seed)
+{
+    if (suite->decisions == NULL)
+        return NULL;
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s-%s-%ju.csv", suite->decisions, scenario, controller, (uintmax_t)seed);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        (void)fprintf(stderr, "sim: %s: %s\n", path, strerror(errno));
+    else
+        (void)fprintf(file, "seconds,client,old,new,phase,reason,rtt_ms,noload_ms,throughput,in_flight,optimum\n");
+    return file;
+}
 
 static void play(const struct suite *suite, struct board *board, size_t index)
 {
@@ -61,15 +77,18 @@ static void play(const struct suite *suite, struct board *board, size_t index)
             const struct sim_controller *controller = suite->controllers[k];
             if (scenario->heavy && i >= 2 && controller->algorithm != WEIR_VEGAS2)
                 continue;
-            struct sim_trace trace = {0};
             bool plotted = suite->plots != NULL && i == 0;
+            struct sim_trace trace = {
+                .decisions = open_decisions(suite, scenario->id, controller->name, suite->seed + i), .wanted = plotted};
             struct sim_row *row = &board->rows[index][k];
-            sim_run(scenario, controller, suite->seed + i, &oracle, plotted ? &trace : NULL, &row->results[i]);
+            sim_run(scenario, controller, suite->seed + i, &oracle, &trace, &row->results[i]);
             sim_compare(&row->results[i], &best);
             row->seeds = i + 1;
             if (plotted && !sim_plot(suite->plots, scenario, controller, &trace))
                 atomic_store(&board->failed, true);
             free(trace.points);
+            if (trace.decisions != NULL && fclose(trace.decisions) != 0)
+                atomic_store(&board->failed, true);
         }
     }
 }
@@ -246,6 +265,9 @@ static int read_option(struct suite *suite, int option)
     case 'p':
         suite->plots = optarg;
         return -1;
+    case 'd':
+        suite->decisions = optarg;
+        return -1;
     case 'h':
         (void)fputs(usage, stdout);
         return EXIT_SUCCESS;
@@ -265,12 +287,17 @@ static bool make_directory(const char *path)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"scenario", required_argument, NULL, 's'}, {"estimator", required_argument, NULL, 'e'},
-        {"seed", required_argument, NULL, 'n'},     {"seeds", required_argument, NULL, 'k'},
-        {"jobs", required_argument, NULL, 'j'},     {"quick", no_argument, NULL, 'q'},
-        {"csv", required_argument, NULL, 'c'},      {"plots", required_argument, NULL, 'p'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"scenario", required_argument, NULL, 's'},
+                                            {"estimator", required_argument, NULL, 'e'},
+                                            {"seed", required_argument, NULL, 'n'},
+                                            {"seeds", required_argument, NULL, 'k'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"quick", no_argument, NULL, 'q'},
+                                            {"csv", required_argument, NULL, 'c'},
+                                            {"plots", required_argument, NULL, 'p'},
+                                            {"decisions", required_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct suite suite = {0};
     defaults(&suite);
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
@@ -278,7 +305,7 @@ int main(int argc, char **argv)
         if (status >= 0)
             return status;
     }
-    if (!make_directory(suite.csv) || !make_directory(suite.plots))
+    if (!make_directory(suite.csv) || !make_directory(suite.plots) || !make_directory(suite.decisions))
         return EXIT_FAILURE;
     struct board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED)

@@ -128,7 +128,7 @@ static void look(struct sim_world *world)
                           .phase = (uint8_t)world->phase,
                           .all = world->all_joined};
     struct sim_trace *trace = world->trace;
-    if (trace == NULL || (double)world->now / SIM_NS < world->trace_next)
+    if (trace == NULL || !trace->wanted || (double)world->now / SIM_NS < world->trace_next)
         return;
     world->trace_next += trace->interval_s;
     if (trace->count == trace->room)

@@ -199,9 +199,11 @@ struct sim_point {
     double at, limit, optimum, in_flight, rtt, queue;
 };
 struct sim_trace {
+    bool wanted; /* points are */
     struct sim_point *points;
     size_t count, room;
     double interval_s;
+    FILE *decisions; /* a line for each change of a limit; NULL: none */
 };
 
 /* What the oracle plays: optimum times factor, for each phase. */
