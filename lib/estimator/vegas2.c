@@ -55,6 +55,12 @@ static void believe_baseline(struct vegas2 *v, double observed, double se)
         learn(&v->r0, observed, se, DRIFT_RTT);
 }
 
+static void new_baseline(struct vegas2 *v, double observed, double se)
+{
+    v->r0 = (struct estimate){observed, se * se + NEW_ERROR * NEW_ERROR};
+    v->young = YOUNG;
+}
+
 /* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. */
 static double margin(const struct vegas2 *v)
 {
@@ -95,6 +101,8 @@ static void set_limit(struct vegas2 *v, double target, const char *reason)
         v->falling = true;
         v->cut_ns = v->now_ns;
     }
+    v->rising = floor(v->limit) > floor(old);
+    v->moved_ns = v->now_ns;
     restart_window(v, v->open_ns);
 }
 
@@ -129,13 +137,29 @@ static uint64_t drain_interval(struct vegas2 *v)
     double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
     if ((double)v->regular < least || (double)v->regular >= 4 * least)
         v->regular = cell_length(least);
-    bool newcomer = v->confirmed < NEWCOMER_DRAINS && capacity(v) < 4 * CROWD && v->cv2 < QUIET;
+    bool newcomer = v->confirmed < NEWCOMER_DRAINS && v->cv2 < QUIET && (v->influence <= 0 || capacity(v) < 4 * CROWD);
+    bool young = v->influence > 0 && v->young > 0;
+    if (young)
+        return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value * patience(v)));
     return newcomer ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value)) : v->regular;
 }
 
 static uint64_t wall_ns(const struct vegas2 *v)
 {
     return v->now_ns + (uint64_t)v->wall_offset;
+}
+
+/* Now and then a client drains when no other does, at a moment of its own within a cell, to see whose queue it is that
+ * it sees: the less sure it is, the more often. */
+static uint64_t when_to_drain_alone(const struct vegas2 *v)
+{
+    if (v->interval == 0 || v->interval != v->regular || v->in_doubt)
+        return UINT64_MAX;
+    uint64_t cell = v->drained_ns / v->interval;
+    if ((cell + v->own_moment) % (fabs(v->influence) < SURE ? ALONE_UNSURE : ALONE_SURE) != 0)
+        return UINT64_MAX;
+    uint64_t moment = cell * v->interval + v->interval / 4 + v->own_moment % 1024 * (v->interval / 2048);
+    return moment > v->drained_ns ? moment : UINT64_MAX;
 }
 
 /* Sets when the next low phase is due: at the first boundary of the grid after the last one began. */
@@ -146,6 +170,7 @@ static void schedule_drain(struct vegas2 *v)
         v->drained_ns = wall_ns(v);
     v->interval = interval;
     v->due_ns = interval == 0 ? UINT64_MAX : (v->drained_ns / interval + 1) * interval;
+    v->alone_ns = when_to_drain_alone(v);
 }
 
 /* Something has happened that makes earlier failures to grow meaningless. */
@@ -173,6 +198,7 @@ static void go_low(struct vegas2 *v, const char *reason)
         v->on_grid = false;
         v->aligned = false;
         v->coarse = false;
+        v->alone = false;
     }
     v->phase = LOW_PHASE;
     v->drained_ns = wall_ns(v);
@@ -180,9 +206,10 @@ static void go_low(struct vegas2 *v, const char *reason)
 }
 
 /* A low phase because R has risen, at a limit that was thought to be c. */
-static void go_low_to_learn_why(struct vegas2 *v, double c, const char *reason)
+static void go_low_to_learn_why(struct vegas2 *v, const struct verdict *w, double c, const char *reason)
 {
-    v->before = 0;
+    v->alarm = *w;
+    v->before = (struct verdict){0};
     v->believed = c;
     v->suspected = v->mu;
     forget_failures(v);
@@ -191,16 +218,28 @@ static void go_low_to_learn_why(struct vegas2 *v, double c, const char *reason)
 
 static void drain(struct vegas2 *v)
 {
-    v->before = 0;
+    v->before = (struct verdict){0};
+    v->alarm = (struct verdict){0};
     if (v->evidence < v->enough)
         v->evidence = 0;
     v->believed = capacity(v);
     uint64_t boundary = wall_ns(v) / v->interval * v->interval;
+    v->young -= v->young > 0;
     go_low(v, "drain");
     v->on_grid = true;
     v->aligned = v->in_doubt || boundary % v->regular == 0;
     v->coarse = boundary % (COARSE * v->regular) == 0;
     v->suspected = v->mu;
+}
+
+static void drain_alone(struct vegas2 *v)
+{
+    v->before = (struct verdict){0};
+    v->alarm = (struct verdict){0};
+    v->believed = capacity(v);
+    v->suspected = v->mu;
+    go_low(v, "alone");
+    v->alone = true;
 }
 
 /* ---- what a window means ---- */
@@ -212,7 +251,7 @@ static void after_growth_window(struct vegas2 *v, const struct verdict *w)
         v->mu = (struct estimate){w->rate, w->se * w->se};
         v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;
         v->exit_rtt = v->phase == STARTUP ? w->rtt : 0;
-        go_low_to_learn_why(v, w->load, "queue seen");
+        go_low_to_learn_why(v, w, w->load, "queue seen");
         return;
     }
     if (v->phase == STARTUP && v->r0.variance > NOISY * NOISY)
@@ -234,8 +273,7 @@ static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
         v->fresh--;
         return false;
     }
-    double c = capacity(v);
-    double own = margin(v) / c;
+    double own = fmax(margin(v) / capacity(v), v->grown > 0 && v->influence > 0 ? v->step / 2 : 0);
     double variance = 2 * w->se * w->se + 1e-4;
     v->evidence += own * (own / 2 - (w->rtt / v->r0.value - 1)) / variance;
     v->evidence = clamp(v->evidence, 0, v->enough + 2);
@@ -246,6 +284,7 @@ static void grow(struct vegas2 *v, const struct verdict *w)
 {
     v->mu.value = fmax(v->mu.value, w->load / v->r0.value);
     v->mu.variance = v->growth * v->growth;
+    v->step = v->growth;
     set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
     v->growth = fmin(FASTEST, 2 * v->growth);
     if (++v->grown > 1)
@@ -259,8 +298,9 @@ static void after_high_window(struct vegas2 *v, const struct verdict *w)
     double noise = sqrt(w->se * w->se + v->r0.variance);
     double usual = v->in_doubt ? v->doubtful_rtt : v->r0.value;
     if (w->rtt > usual * own * (CHANGED + 2 * noise) + usual / fmax(c, 1)) {
+        double believed = v->verified > 0 || v->influence <= 0 ? v->verified * v->r0.value : c;
         learn(&v->mu, w->rate, w->se, DRIFT_RATE);
-        go_low_to_learn_why(v, v->verified * v->r0.value, "slower");
+        go_low_to_learn_why(v, w, believed, "slower");
         return;
     }
     if (!w->bound || v->in_doubt)
@@ -293,12 +333,13 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
         return;
     }
     bool crowd = v->believed < CROWD;
-    if (crowd && v->verified_r0 && !v->coarse && v->drain_interval != 0) {
+    bool known = v->influence > 0 && !v->aligned;
+    if (!known && crowd && v->verified_r0 && !v->coarse && v->drain_interval != 0) {
         v->mu = v->suspected;
         go_high(v, "crowded");
         return;
     }
-    if (!v->aligned && v->verified_r0 && v->drain_interval != 0) {
+    if (!known && !v->aligned && v->verified_r0 && v->drain_interval != 0) {
         v->in_doubt = true;
         v->doubtful_rtt = w->rtt;
         v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
@@ -306,7 +347,8 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
         return;
     }
     v->in_doubt = false;
-    v->r0 = (struct estimate){w->rtt, w->se * w->se};
+    v->credited = known;
+    new_baseline(v, w->rtt, w->se);
     v->verified_r0 = true;
     v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
     forget_failures(v);
@@ -317,18 +359,50 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
     go_high(v, "baseline rose");
 }
 
-/* A low window with too high an R: still saturated, or a new baseline? A further cut tells. */
+static struct verdict lower(const struct verdict *a, const struct verdict *b)
+{
+    return a->rtt < b->rtt ? *a : *b;
+}
+
+/* Two low windows whose R does not depend on the load, as one. If they disagree the lower counts: a pause of the
+ * downstream is not a new baseline. */
+static struct verdict pooled(const struct verdict *a, const struct verdict *b)
+{
+    struct verdict both = lower(a, b);
+    double error = sqrt(a->se * a->se + b->se * b->se + RESOLUTION * RESOLUTION);
+    if (fabs(a->rtt - b->rtt) > 2 * error * both.rtt)
+        return both;
+    double weight = a->se * a->se / (a->se * a->se + b->se * b->se);
+    both.rtt = a->rtt + weight * (b->rtt - a->rtt);
+    both.se = sqrt(weight) * b->se;
+    return both;
+}
+
+/* An event has shown R to fall with the limit. Others may have lowered theirs as well. */
+static void seen_to_help(struct vegas2 *v)
+{
+    if (!v->on_grid && !v->alone && v->influence > -SURE / 2)
+        v->influence = fmax(v->influence, SURE / 2);
+}
+
+/* A low window with too high an R: still saturated, or a new baseline? A further cut tells, for only the own queue
+ * shrinks with it. */
 static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
 {
-    bool helped = w->rtt < (v->limit < 2 ? 0.95 : 0.85) * v->before;
-    if (v->before > 0 && !helped) {
-        baseline_rose(v, w);
+    bool compared = v->before.rtt > 0 && (w->load < LESS * v->before.load || v->limit <= v->min_limit);
+    bool helped = compared && w->rtt < v->before.rtt * fmin(0.95, sqrt(w->load / v->before.load));
+    if (compared && !helped) {
+        struct verdict both = v->influence > 0 ? pooled(&v->before, w) : lower(&v->before, w);
+        baseline_rose(v, &both);
         return;
     }
+    if (helped) {
+        seen_to_help(v);
+        v->believed = v->verified_r0 ? w->rate * v->r0.value : w->load;
+    }
+    if (helped || v->before.rtt <= 0)
+        v->before = *w;
     v->mu = (struct estimate){w->rate, w->se * w->se};
-    if (helped)
-        v->believed = v->verified_r0 ? capacity(v) : w->load;
-    v->before = w->rtt;
     if (!v->verified_r0 && v->started_high)
         set_limit(v, v->limit / 2, "falling");
     else
@@ -350,8 +424,28 @@ static void learn_from_high_phase(struct vegas2 *v)
     v->r0.variance *= 1 - gain;
 }
 
+/* What a low window that no other client shares says about whose the queue of the high phase is: the own one is gone,
+ * that of others is not. */
+static void learn_influence(struct vegas2 *v, const struct verdict *w)
+{
+    if (v->high.n <= 0)
+        return;
+    double own = log1p(margin(v) / capacity(v));
+    double fall = log(v->high.rtt / v->high.n / w->rtt);
+    v->influence += own * (fall - own / 2) / (w->se * w->se + 1 / v->high.n + 1e-4);
+    v->influence = clamp(v->influence, -SURE, SURE);
+}
+
 static void after_low_window(struct vegas2 *v, const struct verdict *w)
 {
+    if (v->alone) {
+        learn_influence(v, w);
+        v->alone = false;
+        if (v->influence <= 0) {
+            go_high(v, "not alone");
+            return;
+        }
+    }
     double noise = sqrt(w->se * w->se + v->r0.variance);
     bool slow = w->rtt > v->r0.value * (1 + SIGNIFICANT * sqrt(noise * noise + RESOLUTION * RESOLUTION));
     if (slow || (!v->verified_r0 && v->started_high && v->limit > UNVERIFIED / 2)) {
@@ -359,9 +453,16 @@ static void after_low_window(struct vegas2 *v, const struct verdict *w)
         return;
     }
     bool fell = w->rtt < v->r0.value * (1 - fmax(0.05, 2 * noise));
-    v->before = 0;
+    if (w->rtt < INFLUENCE * v->alarm.rtt)
+        seen_to_help(v);
+    v->before = (struct verdict){0};
+    if (v->aligned && v->credited) {
+        if (fell)
+            v->influence = -SURE;
+        v->credited = false;
+    }
     v->in_doubt = false;
-    bool others_drain = v->coarse || (v->aligned && capacity(v) >= CROWD);
+    bool others_drain = v->influence > 0 || v->coarse || (v->aligned && capacity(v) >= CROWD);
     if (others_drain || fell || v->fell || !v->verified_r0 || v->drain_interval == 0)
         believe_baseline(v, w->rtt, w->se);
     if (w->bound && w->rate * (1 - 2 * w->se) > v->mu.value)
@@ -407,8 +508,10 @@ static void close_window(struct vegas2 *v)
         believe_baseline(v, w.rtt, w.se);
         v->mu = (struct estimate){w.rate, w.se * w.se};
     }
-    if (v->phase != LOW_PHASE && surprise(&v->r0, w.rtt, w.se) < -SIGNIFICANT)
-        v->r0 = (struct estimate){w.rtt, w.se * w.se};
+    if (v->phase != LOW_PHASE && surprise(&v->r0, w.rtt, w.se) < -SIGNIFICANT) {
+        new_baseline(v, w.rtt, w.se);
+        v->credited = false;
+    }
     if (v->phase == LOW_PHASE)
         after_low_window(v, &w);
     else if (v->phase == HIGH_PHASE)
@@ -469,6 +572,8 @@ static void count_outcome(struct vegas2 *v, const weir_sample *sample)
 
 static void advance_clock(struct vegas2 *v, uint64_t end_ns)
 {
+    if (v->now_ns == 0)
+        v->own_moment = end_ns * 0x9e3779b97f4a7c15u >> 32; /* Fibonacci hashing */
     if (end_ns + 10ull * SECOND_NS < v->now_ns || v->now_ns == 0) {
         v->now_ns = end_ns;
         v->open_ns = end_ns;
@@ -477,6 +582,16 @@ static void advance_clock(struct vegas2 *v, uint64_t end_ns)
     }
     if (end_ns > v->now_ns)
         v->now_ns = end_ns;
+}
+
+/* The calls that a raise lets in at once see fewer in flight at their grant than there are a moment later, so the
+ * window waits for the last of them; or for two of their RTTs where the demand does not fill the limit. */
+static bool raise_is_in(const struct vegas2 *v, const weir_sample *sample)
+{
+    if (v->now_ns < v->open_ns || sample->start_ns < v->moved_ns)
+        return false;
+    return sample->in_flight >= BOUND * floor(v->limit) ||
+           (double)(v->now_ns - v->moved_ns) > 2 * fmin((double)sample->rtt_ns, LONGEST_WAIT_NS);
 }
 
 static uint32_t vegas2_update(void *state, const weir_sample *sample)
@@ -501,7 +616,11 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
     }
     if (v->phase == HIGH_PHASE && v->interval != 0 && wall_ns(v) >= v->due_ns)
         drain(v);
-    if (v->falling || v->now_ns < v->open_ns)
+    if (v->rising && raise_is_in(v, sample)) {
+        v->rising = false;
+        restart_window(v, v->now_ns);
+    }
+    if (v->falling || v->rising || v->now_ns < v->open_ns)
         return (uint32_t)v->limit;
     if (v->phase <= REGROWTH && sample->in_flight >= floor(v->limit) &&
         v->window.in_flight < 0.5 * v->limit * v->window.n) /* a burst after idling begins */
@@ -526,6 +645,7 @@ static int vegas2_init(void *state, const struct weir_config *config)
     v->phase = STARTUP;
     v->started_high = v->limit > UNVERIFIED;
     v->growth = 1;
+    v->young = YOUNG;
     v->cv2 = PRIOR_CV2;
     v->cv2_weight = PRIOR_SAMPLES;
     v->enough = EVIDENCE;

@@ -25,14 +25,21 @@
 #define CHANGED           1.2  /* R above what the high phase causes itself that shows a change, noise aside */
 #define LEAST_TRUST       0.8  /* share of mu that windows between two drains cannot take away */
 #define EVIDENCE          3.0  /* log likelihood ratio that the knee is further up */
+#define LESS              0.8  /* share of the load below which a window is a different point of the curve */
+#define SURE              6.0  /* influence that an event shows, and the most that can be gathered */
+#define ALONE_UNSURE      4u   /* cells in one of which a client drains alone */
+#define ALONE_SURE        16u
+#define INFLUENCE         0.85 /* fall of R after an own cut that shows that the queue was the own one */
 #define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
 #define DRAIN_RTTS        80.0 /* between two low phases, at least */
 #define STARTUP_ERROR     0.15 /* relative error of what the first windows say: the fast calls end first */
-#define STEP              0.1  /* the first of a growth */
-#define FASTEST           0.7  /* and the last */
-#define EMERGENCY_RTTS    8.0  /* between two drains while the baseline is in doubt */
-#define PRIOR_CV2         0.5  /* variation expected before there is a sample ... */
-#define PRIOR_SAMPLES     8.0  /* ... which counts as much as these many */
+#define NEW_ERROR         0.05 /* relative error of a baseline that was seen once: calls that began together queue together */
+#define YOUNG             2u     /* drains that come sooner after a change of the baseline, which was seen once */
+#define STEP              0.1    /* the first of a growth */
+#define FASTEST           0.7    /* and the last */
+#define EMERGENCY_RTTS    8.0    /* between two drains while the baseline is in doubt */
+#define PRIOR_CV2         0.5    /* variation expected before there is a sample ... */
+#define PRIOR_SAMPLES     8.0    /* ... which counts as much as these many */
 #define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
 #define FEWEST            16.0   /* samples of a window, at least */
 #define MOST              5000.0 /* and at most */
@@ -92,29 +99,37 @@ struct vegas2 {
     enum phase phase;
     double limit; /* exact; callers see it cut to a whole number */
     struct estimate mu;
-    struct estimate r0;  /* value 0: not yet seen */
-    double rtt;          /* R of the last window */
-    double cv2_weight;   /* samples that cv2 stands for */
-    double span;         /* ns that the last window of the high phase took */
-    double cv2;          /* squared coefficient of variation of the RTT, averaged over windows */
-    double growth;       /* by which the limit grows while nothing queues */
-    double evidence;     /* for a knee further up; a cumulative sum that never falls below 0 */
-    double enough;       /* how much of it makes the high phase grow */
-    struct window high;  /* since the last low phase: n is the sum of 1/se^2, rtt that of R/se^2; high windows only */
-    double before;       /* R of the last low window if it was too high for a drained downstream; else 0 */
-    double doubtful_rtt; /* R when the doubt arose */
+    struct estimate r0;    /* value 0: not yet seen */
+    double rtt;            /* R of the last window */
+    double cv2_weight;     /* samples that cv2 stands for */
+    double span;           /* ns that the last window of the high phase took */
+    double cv2;            /* squared coefficient of variation of the RTT, averaged over windows */
+    double growth;         /* by which the limit grows while nothing queues */
+    double step;           /* the last such growth */
+    double evidence;       /* for a knee further up; a cumulative sum that never falls below 0 */
+    double enough;         /* how much of it makes the high phase grow */
+    struct window high;    /* since the last low phase: n is the sum of 1/se^2, rtt that of R/se^2; high windows only */
+    struct verdict alarm;  /* the window that made the last low phase off the grid necessary */
+    struct verdict before; /* the last low window if its R was too high for a drained downstream; else R is 0 */
+    double doubtful_rtt;   /* R when the doubt arose */
     struct estimate suspected; /* mu then */
     double exit_rtt;           /* R that ended the startup, until a low phase has explained it; 0: none */
     double believed;           /* c before the limit was cut to learn why R had risen */
     double verified;           /* mu when the baseline was last measured */
+    double influence; /* log likelihood ratio that R follows this client's own limit rather than those of others */
+    bool credited;    /* the baseline rose on that ground, and no common drain has confirmed it yet */
 
     uint64_t now_ns;     /* latest end of a sample */
     uint64_t cut_ns;     /* when the limit was last lowered: calls granted before do not tell about it */
+    uint64_t moved_ns;   /* when the limit last changed */
     uint64_t open_ns;    /* samples that end before belong to the previous limit */
     uint64_t regular;    /* length of the grid's cells, emergencies and newcomers aside */
     uint64_t interval;   /* length of the cells in use */
     uint64_t due_ns;     /* wall clock: when the next low phase begins */
+    uint64_t alone_ns;   /* wall clock: when one begins that no other client shares; UINT64_MAX: not in this cell */
+    uint64_t own_moment; /* a number that other clients do not have */
     uint64_t drained_ns; /* wall clock: when the last low phase began */
+    bool alone;          /* this low phase is to show whose queue it is */
     bool on_grid;        /* this low phase began on a boundary of the grid in use */
     bool coarse;         /* and on a boundary that clients with longer cells share */
     bool aligned;        /* this low phase began on the grid, so others drain as well */
@@ -123,9 +138,11 @@ struct vegas2 {
     bool seen_idle;      /* the baseline was seen while little was in flight */
     unsigned fresh;      /* windows of this high phase still to come that do not tell whether the knee is further up */
     bool in_doubt;       /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
+    unsigned young;      /* drains that come sooner, for the baseline has just changed */
     unsigned confirmed;  /* drains running that have not lowered the baseline */
     unsigned grown;      /* windows running that have grown */
     bool fell;           /* the last low window lowered the baseline: this one refines it */
+    bool rising;         /* raised, and no call seen yet that was granted since */
     bool falling;        /* lowered, and in flight not yet seen at or below the limit */
 
     struct window window;
