@@ -65,7 +65,8 @@ static void new_baseline(struct vegas2 *v, double observed, double se)
 static double margin(const struct vegas2 *v)
 {
     double c = capacity(v);
-    return MARGIN * sqrt(c) + REST + c * clamp(1.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.2);
+    double common = v->influence > 0 ? 1 : 1 + SHARING * clamp((0.35 - v->queue) / 0.1, 0, 1);
+    return common * (MARGIN * sqrt(c) + REST) + c * clamp(1.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.2);
 }
 
 static double samples_needed(const struct vegas2 *v)
@@ -126,6 +127,11 @@ static uint64_t cell_length(double least)
     return length;
 }
 
+static uint64_t newcomer_cell(const struct vegas2 *v)
+{
+    return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value));
+}
+
 /* The length of the grid's cells: a power of two of seconds, so that cells of different clients nest. It hangs on what
  * clients of one downstream have in common; small changes do not move it. */
 static uint64_t drain_interval(struct vegas2 *v)
@@ -141,7 +147,7 @@ static uint64_t drain_interval(struct vegas2 *v)
     bool young = v->influence > 0 && v->young > 0;
     if (young)
         return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value * patience(v)));
-    return newcomer ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value)) : v->regular;
+    return newcomer ? newcomer_cell(v) : v->regular;
 }
 
 static uint64_t wall_ns(const struct vegas2 *v)
@@ -156,9 +162,13 @@ static uint64_t when_to_drain_alone(const struct vegas2 *v)
     if (v->interval == 0 || v->interval != v->regular || v->in_doubt)
         return UINT64_MAX;
     uint64_t cell = v->drained_ns / v->interval;
-    if ((cell + v->own_moment) % (fabs(v->influence) < SURE ? ALONE_UNSURE : ALONE_SURE) != 0)
+    if ((cell + v->own_moment) % (fabs(v->influence) < SURE / 2 ? ALONE_UNSURE : ALONE_SURE) != 0)
         return UINT64_MAX;
-    uint64_t moment = cell * v->interval + v->interval / 4 + v->own_moment % 1024 * (v->interval / 2048);
+    uint64_t finest = newcomer_cell(v); /* any client may drain at a multiple of that */
+    if (finest > v->interval)
+        return UINT64_MAX;
+    uint64_t moment = cell * v->interval + v->own_moment % (v->interval / finest) * finest;
+    moment += finest / 4 + v->own_moment / 4096 % 1024 * (finest / 4096);
     return moment > v->drained_ns ? moment : UINT64_MAX;
 }
 
@@ -225,6 +235,7 @@ static void drain(struct vegas2 *v)
     v->believed = capacity(v);
     uint64_t boundary = wall_ns(v) / v->interval * v->interval;
     v->young -= v->young > 0;
+    v->influence *= STALE;
     go_low(v, "drain");
     v->on_grid = true;
     v->aligned = v->in_doubt || boundary % v->regular == 0;
@@ -273,7 +284,11 @@ static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
         v->fresh--;
         return false;
     }
-    double own = fmax(margin(v) / capacity(v), v->grown > 0 && v->influence > 0 ? v->step / 2 : 0);
+    double own = margin(v) / capacity(v);
+    if (v->influence <= 0) /* the queue is that of all, whatever the own share of it */
+        own = fmin(own, FOREIGN);
+    else if (v->grown > 0)
+        own = fmax(own, v->step / 2);
     double variance = 2 * w->se * w->se + 1e-4;
     v->evidence += own * (own / 2 - (w->rtt / v->r0.value - 1)) / variance;
     v->evidence = clamp(v->evidence, 0, v->enough + 2);
@@ -287,6 +302,8 @@ static void grow(struct vegas2 *v, const struct verdict *w)
     v->step = v->growth;
     set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
     v->growth = fmin(FASTEST, 2 * v->growth);
+    if (v->influence <= 0) /* growth does not show in R, so it must not live on what was seen before it */
+        v->evidence = 0;
     if (++v->grown > 1)
         v->enough = EVIDENCE;
 }
@@ -305,6 +322,7 @@ static void after_high_window(struct vegas2 *v, const struct verdict *w)
     }
     if (!w->bound || v->in_doubt)
         return;
+    v->queue += 0.1 * (w->rtt / v->r0.value - 1 - v->queue);
     v->high.n += 1 / (w->se * w->se);
     v->high.rtt += w->rtt / (w->se * w->se);
     if (knee_further_up(v, w)) {
@@ -352,7 +370,7 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
     v->verified_r0 = true;
     v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
     forget_failures(v);
-    if (v->believed >= CROWD || v->cv2 > QUIET) {
+    if (known || v->cv2 > QUIET || (v->influence > 0 && v->believed >= CROWD)) {
         v->growth = 0.5;
         v->evidence = v->enough;
     }
@@ -616,6 +634,8 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
     }
     if (v->phase == HIGH_PHASE && v->interval != 0 && wall_ns(v) >= v->due_ns)
         drain(v);
+    else if (v->phase == HIGH_PHASE && wall_ns(v) >= v->alone_ns)
+        drain_alone(v);
     if (v->rising && raise_is_in(v, sample)) {
         v->rising = false;
         restart_window(v, v->now_ns);

@@ -29,6 +29,9 @@
 #define SURE              6.0  /* influence that an event shows, and the most that can be gathered */
 #define ALONE_UNSURE      4u   /* cells in one of which a client drains alone */
 #define ALONE_SURE        16u
+#define FOREIGN           0.08 /* queue, by R0, that clients make together at the least */
+#define STALE             0.97 /* what a drain leaves of it */
+#define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
 #define INFLUENCE         0.85 /* fall of R after an own cut that shows that the queue was the own one */
 #define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
 #define DRAIN_RTTS        80.0 /* between two low phases, at least */
@@ -100,6 +103,7 @@ struct vegas2 {
     double limit; /* exact; callers see it cut to a whole number */
     struct estimate mu;
     struct estimate r0;    /* value 0: not yet seen */
+    double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
     double rtt;            /* R of the last window */
     double cv2_weight;     /* samples that cv2 stands for */
     double span;           /* ns that the last window of the high phase took */
