@@ -40,9 +40,15 @@ static void learn(struct estimate *estimate, double observed, double se, double 
     estimate->variance *= 1 - gain;
 }
 
+/* R at the knee. Where calls hinder each other it is above the RTT of a drained downstream without any queue. */
+static double knee_rtt(const struct vegas2 *v)
+{
+    return v->r0.value * v->bend;
+}
+
 static double capacity(const struct vegas2 *v)
 {
-    return v->mu.value * v->r0.value;
+    return v->mu.value * knee_rtt(v);
 }
 
 static void believe_baseline(struct vegas2 *v, double observed, double se)
@@ -58,6 +64,7 @@ static void believe_baseline(struct vegas2 *v, double observed, double se)
 static void new_baseline(struct vegas2 *v, double observed, double se)
 {
     v->r0 = (struct estimate){observed, se * se + NEW_ERROR * NEW_ERROR};
+    v->bend = 1;
     v->young = YOUNG;
 }
 
@@ -109,7 +116,7 @@ static void set_limit(struct vegas2 *v, double target, const char *reason)
 
 static double low_limit(const struct vegas2 *v)
 {
-    return fmax(1, floor(capacity(v) * (1 - LOW)));
+    return fmax(1, floor(v->mu.value * v->r0.value * (1 - LOW)));
 }
 
 /* How many times as long as for a quiet downstream the baseline has to be looked at. */
@@ -194,6 +201,7 @@ static void forget_failures(struct vegas2 *v)
 static void go_high(struct vegas2 *v, const char *reason)
 {
     v->phase = HIGH_PHASE;
+    v->trial = NO_TRIAL;
     v->fresh = FRESH;
     v->fell = false;
     v->high = (struct window){0};
@@ -235,6 +243,7 @@ static void drain(struct vegas2 *v)
     v->believed = capacity(v);
     uint64_t boundary = wall_ns(v) / v->interval * v->interval;
     v->young -= v->young > 0;
+    v->trial_in -= v->trial_in > 0;
     v->influence *= STALE;
     go_low(v, "drain");
     v->on_grid = true;
@@ -257,7 +266,7 @@ static void drain_alone(struct vegas2 *v)
 
 static void after_growth_window(struct vegas2 *v, const struct verdict *w)
 {
-    bool queued = w->rtt >= v->r0.value * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
+    bool queued = w->rtt >= knee_rtt(v) * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
     if (queued || (v->phase == STARTUP && v->windows == 1 && v->started_high)) {
         v->mu = (struct estimate){w->rate, w->se * w->se};
         v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;
@@ -271,7 +280,7 @@ static void after_growth_window(struct vegas2 *v, const struct verdict *w)
         v->seen_idle = v->seen_idle || w->load < 0.5 * v->limit;
         return;
     }
-    v->mu = (struct estimate){w->load / v->r0.value, w->se * w->se};
+    v->mu = (struct estimate){w->load / knee_rtt(v), w->se * w->se};
     bool careful = v->phase == STARTUP && !v->seen_idle && v->limit > NEWCOMER_LIMIT;
     double step = careful ? NEWCOMER_STEP : v->growth;
     set_limit(v, v->limit * (1 + step) + 1, v->phase == STARTUP ? "startup" : "regrowth");
@@ -290,14 +299,14 @@ static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
     else if (v->grown > 0)
         own = fmax(own, v->step / 2);
     double variance = 2 * w->se * w->se + 1e-4;
-    v->evidence += own * (own / 2 - (w->rtt / v->r0.value - 1)) / variance;
+    v->evidence += own * (own / 2 - (w->rtt / knee_rtt(v) - 1)) / variance;
     v->evidence = clamp(v->evidence, 0, v->enough + 2);
     return v->evidence >= (v->grown > 0 ? v->enough - 1.5 : v->enough);
 }
 
 static void grow(struct vegas2 *v, const struct verdict *w)
 {
-    v->mu.value = fmax(v->mu.value, w->load / v->r0.value);
+    v->mu.value = fmax(v->mu.value, w->load / knee_rtt(v));
     v->mu.variance = v->growth * v->growth;
     v->step = v->growth;
     set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
@@ -308,23 +317,107 @@ static void grow(struct vegas2 *v, const struct verdict *w)
         v->enough = EVIDENCE;
 }
 
+/* ---- trials: does the throughput still rise with the load? ---- */
+
+/* R alone cannot tell a queue from calls that hinder each other, nor an unlucky baseline from a queue. So now and then
+ * the limit is moved by a step, up, or down where it already stands above the drained RTT's knee, and the throughput is
+ * watched. Only for who moves R: in a crowd everyone's own throughput rises with the own load. */
+static bool trial_due(const struct vegas2 *v)
+{
+    return v->trial_in == 0 && v->influence > 0 && v->young == 0 && v->grown == 0 && v->verified_r0 &&
+           v->low_load > 0 && v->drain_interval != 0 && v->limit >= FEWEST_PERMITS &&
+           v->limit * TRIAL <= v->max_limit && v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
+}
+
+static void begin_trial(struct vegas2 *v)
+{
+    v->trial = v->bend > SAME && !v->went_down ? DOWNWARDS : UPWARDS;
+    v->went_down = v->trial == DOWNWARDS;
+    v->trial_evidence = 0;
+    v->trial_windows = (struct window){0};
+    double limit = v->limit;
+    set_limit(v, v->trial == UPWARDS ? limit * TRIAL : limit / TRIAL, "trial");
+}
+
+/* c is at least the load of a trial upwards, and at most what leaves room for the margin below one downwards. */
+static void move_knee(struct vegas2 *v)
+{
+    double own = v->trial == UPWARDS ? 1 : 1 + margin(v) / capacity(v);
+    double load = v->trial_windows.in_flight / v->trial_windows.n, rtt = v->trial_windows.rtt / v->trial_windows.n;
+    double variance = 1 / v->trial_windows.n;
+    v->mu = (struct estimate){load / rtt, variance};
+    if (v->trial == UPWARDS && rtt < v->r0.value * v->bend * (1 + 2 * sqrt(v->r0.variance + variance) + RESOLUTION)) {
+        v->r0 = (struct estimate){rtt / v->bend, variance + RESOLUTION * RESOLUTION};
+        return;
+    }
+    v->bend = fmax(1, rtt / own / v->r0.value);
+}
+
+static void end_trial(struct vegas2 *v, bool moved)
+{
+    bool noisy = v->r0.variance > NOISY * NOISY;
+    if (moved)
+        move_knee(v);
+    v->trial_pause = moved ? 1 : (unsigned)fmin(noisy ? 4 : LONGEST_PAUSE, 4 * v->trial_pause);
+    v->trial_in = v->trial_pause - 1;
+    v->trial = NO_TRIAL;
+    v->high = (struct window){0};
+    v->evidence = 0;
+    set_limit(v, capacity(v) + margin(v), "trial");
+}
+
+/* How much the throughput follows the load between the low phase and the high one: near 1 where only a queue makes the
+ * difference, less where calls hinder each other long before the knee. */
+static double elasticity(const struct vegas2 *v)
+{
+    double more = log(v->high.in_flight / v->high.n / v->low_load);
+    return more > 0.1 ? clamp(1 - log(v->high.rtt / v->high.n / v->r0.value) / more, 0.15, 1) : 1;
+}
+
+/* A sequential test of a throughput that goes on following the load nearly as it did so far against one that does not
+ * follow any more. Queues have a sharp knee, hindrance has a round one. */
+static void after_trial_window(struct vegas2 *v, const struct verdict *w)
+{
+    double weight = 1 / (w->se * w->se);
+    double more = log(w->load * v->high.n / v->high.in_flight);
+    double faster = log(w->rate * v->high.rtt / v->high.in_flight);
+    v->trial_windows.n += weight;
+    v->trial_windows.rtt += weight * w->rtt;
+    v->trial_windows.in_flight += weight * w->load;
+    double follow = elasticity(v) * more; /* as it did so far; the hypotheses are three and one quarter of that */
+    v->trial_evidence += follow / 2 * (faster - follow / 2) / (w->se * w->se + 1 / v->high.n + WANDER * WANDER);
+    if (fabs(v->trial_evidence) < EVIDENCE)
+        return;
+    bool follows = v->trial_evidence > 0;
+    end_trial(v, follows == (v->trial == UPWARDS));
+}
+
 static void after_high_window(struct vegas2 *v, const struct verdict *w)
 {
     double c = capacity(v);
-    double own = 1 + margin(v) / c;
+    double own = (1 + margin(v) / c) * (v->trial == UPWARDS ? TRIAL : 1);
     double noise = sqrt(w->se * w->se + v->r0.variance);
-    double usual = v->in_doubt ? v->doubtful_rtt : v->r0.value;
+    double usual = v->in_doubt ? v->doubtful_rtt : knee_rtt(v);
     if (w->rtt > usual * own * (CHANGED + 2 * noise) + usual / fmax(c, 1)) {
-        double believed = v->verified > 0 || v->influence <= 0 ? v->verified * v->r0.value : c;
+        double believed = v->verified > 0 || v->influence <= 0 ? v->verified * knee_rtt(v) : c;
         learn(&v->mu, w->rate, w->se, DRIFT_RATE);
         go_low_to_learn_why(v, w, believed, "slower");
         return;
     }
     if (!w->bound || v->in_doubt)
         return;
-    v->queue += 0.1 * (w->rtt / v->r0.value - 1 - v->queue);
+    if (v->trial != NO_TRIAL) {
+        after_trial_window(v, w);
+        return;
+    }
+    v->queue += 0.1 * (w->rtt / knee_rtt(v) - 1 - v->queue);
     v->high.n += 1 / (w->se * w->se);
     v->high.rtt += w->rtt / (w->se * w->se);
+    v->high.in_flight += w->load / (w->se * w->se);
+    if (trial_due(v)) {
+        begin_trial(v);
+        return;
+    }
     if (knee_further_up(v, w)) {
         grow(v, w);
         return;
@@ -360,7 +453,7 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
     if (!known && !v->aligned && v->verified_r0 && v->drain_interval != 0) {
         v->in_doubt = true;
         v->doubtful_rtt = w->rtt;
-        v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
+        v->mu = (struct estimate){v->believed / knee_rtt(v), GUESS};
         go_high(v, "in doubt");
         return;
     }
@@ -416,7 +509,7 @@ static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
     }
     if (helped) {
         seen_to_help(v);
-        v->believed = v->verified_r0 ? w->rate * v->r0.value : w->load;
+        v->believed = v->verified_r0 ? w->rate * knee_rtt(v) : w->load;
     }
     if (helped || v->before.rtt <= 0)
         v->before = *w;
@@ -434,7 +527,7 @@ static void learn_from_high_phase(struct vegas2 *v)
     if (v->high.n <= 0 || v->r0.variance < NOISY * NOISY)
         return;
     double own = margin(v) / capacity(v);
-    double observed = v->high.rtt / v->high.n / (1 + own);
+    double observed = v->high.rtt / v->high.n / (1 + own) / v->bend;
     double gain = v->r0.variance / (v->r0.variance + 1 / v->high.n + own * own);
     v->r0.value += gain * (observed - v->r0.value);
     if (v->ceiling > 0)
@@ -464,6 +557,7 @@ static void after_low_window(struct vegas2 *v, const struct verdict *w)
             return;
         }
     }
+    v->low_load = w->load;
     double noise = sqrt(w->se * w->se + v->r0.variance);
     bool slow = w->rtt > v->r0.value * (1 + SIGNIFICANT * sqrt(noise * noise + RESOLUTION * RESOLUTION));
     if (slow || (!v->verified_r0 && v->started_high && v->limit > UNVERIFIED / 2)) {
@@ -665,6 +759,9 @@ static int vegas2_init(void *state, const struct weir_config *config)
     v->phase = STARTUP;
     v->started_high = v->limit > UNVERIFIED;
     v->growth = 1;
+    v->bend = 1;
+    v->trial_pause = 1;
+    v->trial_in = 2;
     v->young = YOUNG;
     v->cv2 = PRIOR_CV2;
     v->cv2_weight = PRIOR_SAMPLES;

@@ -32,10 +32,16 @@
 #define FOREIGN           0.08 /* queue, by R0, that clients make together at the least */
 #define STALE             0.97 /* what a drain leaves of it */
 #define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
-#define INFLUENCE         0.85 /* fall of R after an own cut that shows that the queue was the own one */
-#define LOSS              0.05 /* share of dropped outcomes from which on they count as overload */
-#define DRAIN_RTTS        80.0 /* between two low phases, at least */
-#define STARTUP_ERROR     0.15 /* relative error of what the first windows say: the fast calls end first */
+#define TRIAL             1.4 /* step of the limit that shows whether the throughput follows */
+#define TRIAL_PRECISION   0.018 /* relative error of the throughput before, at most */
+#define WANDER            0.02  /* relative error of a throughput that no number of samples removes */
+#define FEWEST_PERMITS    6.0   /* below, a step is no small one */
+#define LONGEST_PAUSE     64    /* drains between two trials */
+#define SAME              1.02  /* a ratio that is none */
+#define INFLUENCE         0.85  /* fall of R after an own cut that shows that the queue was the own one */
+#define LOSS              0.05  /* share of dropped outcomes from which on they count as overload */
+#define DRAIN_RTTS        80.0  /* between two low phases, at least */
+#define STARTUP_ERROR     0.15  /* relative error of what the first windows say: the fast calls end first */
 #define NEW_ERROR         0.05 /* relative error of a baseline that was seen once: calls that began together queue together */
 #define YOUNG             2u     /* drains that come sooner after a change of the baseline, which was seen once */
 #define STEP              0.1    /* the first of a growth */
@@ -65,6 +71,8 @@
 #define LONGEST_NS        3.6e12 /* an RTT above an hour is not believed */
 #define LONGEST_WAIT_NS   1e11   /* and nothing waits longer than that for a change to take effect */
 #define SECOND_NS         1000000000u
+
+enum trial { NO_TRIAL, UPWARDS, DOWNWARDS };
 
 enum phase { STARTUP, REGROWTH, HIGH_PHASE, LOW_PHASE };
 
@@ -115,11 +123,19 @@ struct vegas2 {
     struct window high;    /* since the last low phase: n is the sum of 1/se^2, rtt that of R/se^2; high windows only */
     struct verdict alarm;  /* the window that made the last low phase off the grid necessary */
     struct verdict before; /* the last low window if its R was too high for a drained downstream; else R is 0 */
-    double doubtful_rtt;   /* R when the doubt arose */
-    struct estimate suspected; /* mu then */
-    double exit_rtt;           /* R that ended the startup, until a low phase has explained it; 0: none */
-    double believed;           /* c before the limit was cut to learn why R had risen */
-    double verified;           /* mu when the baseline was last measured */
+    double bend;           /* R at the knee by R0: 1 unless calls hinder each other */
+    enum trial trial;      /* under way */
+    bool went_down;        /* the last trial was downwards */
+    double low_load;       /* N of the last low window */
+    unsigned trial_in;     /* drains until the next one */
+    unsigned trial_pause;  /* drains between the last one and the next */
+    double trial_evidence; /* log likelihood ratio that the throughput follows the load */
+    struct window trial_windows; /* sums weighted by 1/se^2 */
+    double doubtful_rtt;         /* R when the doubt arose */
+    struct estimate suspected;   /* mu then */
+    double exit_rtt;             /* R that ended the startup, until a low phase has explained it; 0: none */
+    double believed;             /* c before the limit was cut to learn why R had risen */
+    double verified;             /* mu when the baseline was last measured */
     double influence; /* log likelihood ratio that R follows this client's own limit rather than those of others */
     bool credited;    /* the baseline rose on that ground, and no common drain has confirmed it yet */
 
