@@ -169,7 +169,13 @@ static void schedule_arrival(struct sim_world *world, uint32_t client)
     double wait = rate > 0 ? sim_exponential(&world->arrivals) / rate : 0.01;
     if (world->scenario->demand == SIM_BURSTS && wait > 0.02)
         wait = 0.02;
-    sim_schedule(&world->events, world->now + (uint64_t)(wait * SIM_NS), SIM_ARRIVAL, client);
+    world->clients[client].arrives_at = world->now + (uint64_t)(wait * SIM_NS);
+    sim_schedule(&world->events, world->clients[client].arrives_at, SIM_ARRIVAL, client);
+}
+
+static bool open_loop(const struct sim_world *world, size_t client)
+{
+    return world->scenario->demand != SIM_BUSY && !(world->scenario->model == SIM_NESTED && client == 1);
 }
 
 static void next_phase(struct sim_world *world)
@@ -180,9 +186,12 @@ static void next_phase(struct sim_world *world)
     refresh_truth(world);
     world->slow_since = 0;
     world->episode_counted = false;
-    if (world->all_joined)
-        for (size_t i = 0; i < world->clients_count; i++)
+    for (size_t i = 0; i < world->clients_count; i++) {
+        if (world->all_joined)
             world->clients[i].completed = 0;
+        if (world->clients[i].joined && open_loop(world, i))
+            schedule_arrival(world, (uint32_t)i); /* at the rate of the new phase, in place of the one under way */
+    }
 }
 
 static void retry(struct sim_world *world, uint32_t id)
@@ -197,6 +206,8 @@ static void happen(struct sim_world *world, const struct sim_event *event, uint6
 {
     switch ((enum sim_event_kind)event->kind) {
     case SIM_ARRIVAL: {
+        if (world->clients[event->subject].arrives_at != event->at)
+            break;
         struct sim_job job = {.intended = world->now, .parent = SIM_NONE, .retries = 3};
         sim_gate_arrive(world, event->subject, &job);
         schedule_arrival(world, event->subject);
@@ -215,7 +226,7 @@ static void happen(struct sim_world *world, const struct sim_event *event, uint6
         break;
     case SIM_JOIN:
         sim_gate_join(world, event->subject);
-        if (world->scenario->demand != SIM_BUSY && !(world->scenario->model == SIM_NESTED && event->subject == 1))
+        if (open_loop(world, event->subject))
             schedule_arrival(world, event->subject);
         break;
     case SIM_PHASE:

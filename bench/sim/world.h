@@ -36,11 +36,12 @@ struct sim_client {
     uint32_t limit; /* enforced */
     uint32_t in_flight;
     bool joined;
-    uint64_t completed; /* successes since the measurement of fairness began */
-    double mirrored;    /* FLIPPED: the published limit */
-    uint32_t last;      /* what the estimator said last */
-    uint64_t offset_at; /* when the wall offset was last told */
-    int64_t skew;       /* of its wall clock */
+    uint64_t arrives_at; /* when its next arrival is due; others are stale */
+    uint64_t completed;  /* successes since the measurement of fairness began */
+    double mirrored;     /* FLIPPED: the published limit */
+    uint32_t last;       /* what the estimator said last */
+    uint64_t offset_at;  /* when the wall offset was last told */
+    int64_t skew;        /* of its wall clock */
 
     struct sim_job *line; /* ring */
     size_t head, queued, room;

@@ -95,11 +95,13 @@ static double expected_rtt(const struct vegas2 *v)
     return fmin(rtt, LONGEST_WAIT_NS);
 }
 
-/* Moves the limit, by no more than a half downwards, and shuts the window until the change has had its effect. */
+/* Moves the limit, by no more than a half downwards unless nothing speaks for what it was, and shuts the window until
+ * the change has had its effect. */
 static void set_limit(struct vegas2 *v, double target, const char *reason)
 {
     double old = v->limit;
-    v->limit = clamp(fmax(target, old / 2), v->min_limit, v->max_limit);
+    double least = v->started_high && !v->verified_r0 ? 0 : old / 2;
+    v->limit = clamp(fmax(target, least), v->min_limit, v->max_limit);
     if (floor(v->limit) != floor(old))
         v->reason = reason;
     v->open_ns = v->now_ns;
@@ -264,6 +266,38 @@ static void drain_alone(struct vegas2 *v)
 
 /* ---- what a window means ---- */
 
+/* A high initial limit meets an idle downstream: the first calls to return tell R0, those behind them queue if it was
+ * too high. Waiting for a window as long as their RTT would mean to work off all that were let in. */
+static bool flooded(struct vegas2 *v, double rtt)
+{
+    if (v->phase != STARTUP || !v->started_high || v->windows > 0)
+        return false;
+    struct opening *o = &v->opening;
+    o->calls++;
+    *(o->calls <= OPENING ? &o->first : &o->last) += rtt / OPENING;
+    if (o->calls == OPENING)
+        o->began_ns = v->now_ns;
+    if (o->calls % OPENING != 0 || o->calls == OPENING)
+        return false;
+    bool slower = o->last > FLOODED * o->first;
+    if (!slower)
+        o->last = 0;
+    return slower && v->now_ns > o->began_ns;
+}
+
+static void leave_flood(struct vegas2 *v)
+{
+    const struct opening *o = &v->opening;
+    double rate = (double)(o->calls - OPENING) / (double)(v->now_ns - o->began_ns);
+    struct verdict w = {.rtt = o->last, .load = rate * o->last, .rate = rate, .se = sqrt(PRIOR_CV2 / OPENING)};
+    v->windows++;
+    v->rtt = w.rtt;
+    v->r0 = (struct estimate){o->first, w.se * w.se};
+    v->mu = (struct estimate){rate, w.se * w.se};
+    go_low_to_learn_why(v, &w, capacity(v), "flooded");
+    schedule_drain(v);
+}
+
 static void after_growth_window(struct vegas2 *v, const struct verdict *w)
 {
     bool queued = w->rtt >= knee_rtt(v) * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
@@ -336,21 +370,32 @@ static void begin_trial(struct vegas2 *v)
     v->trial_evidence = 0;
     v->trial_windows = (struct window){0};
     double limit = v->limit;
-    set_limit(v, v->trial == UPWARDS ? limit * TRIAL : limit / TRIAL, "trial");
+    set_limit(v, v->trial == UPWARDS ? limit * TRIAL : limit / TRIAL_DOWN, "trial");
 }
 
-/* c is at least the load of a trial upwards, and at most what leaves room for the margin below one downwards. */
+/* How much the throughput follows the load between the low phase and the high one: near 1 where only a queue makes the
+ * difference, less where calls hinder each other long before the knee. */
+static double elasticity(const struct vegas2 *v)
+{
+    double more = log(v->high.in_flight / v->high.n / v->low_load);
+    return more > 0.1 ? clamp(1 - log(v->high.rtt / v->high.n / v->r0.value) / more, 0.15, 1) : 1;
+}
+
+/* A trial upwards may have crossed the knee: c lies as far up as the throughput has followed. One downwards that cost
+ * nothing began beyond the knee, and what it leaves has room for the margin. */
 static void move_knee(struct vegas2 *v)
 {
-    double own = v->trial == UPWARDS ? 1 : 1 + margin(v) / capacity(v);
     double load = v->trial_windows.in_flight / v->trial_windows.n, rtt = v->trial_windows.rtt / v->trial_windows.n;
-    double variance = 1 / v->trial_windows.n;
-    v->mu = (struct estimate){load / rtt, variance};
-    if (v->trial == UPWARDS && rtt < v->r0.value * v->bend * (1 + 2 * sqrt(v->r0.variance + variance) + RESOLUTION)) {
-        v->r0 = (struct estimate){rtt / v->bend, variance + RESOLUTION * RESOLUTION};
-        return;
+    double variance = 1 / v->trial_windows.n, before = v->high.in_flight / v->high.n;
+    double c = load / (1 + margin(v) / capacity(v));
+    if (v->trial == UPWARDS) {
+        double followed = log(load / rtt * v->high.rtt / v->high.in_flight) / log(load / before);
+        c = before * pow(load / before, clamp(followed / elasticity(v), 0, 1));
+        if (rtt < knee_rtt(v) * (1 + 2 * sqrt(v->r0.variance + variance) + RESOLUTION))
+            v->r0 = (struct estimate){rtt / v->bend, variance + RESOLUTION * RESOLUTION};
     }
-    v->bend = fmax(1, rtt / own / v->r0.value);
+    v->mu = (struct estimate){load / rtt, variance};
+    v->bend = fmax(1, c / (v->mu.value * v->r0.value));
 }
 
 static void end_trial(struct vegas2 *v, bool moved)
@@ -364,14 +409,6 @@ static void end_trial(struct vegas2 *v, bool moved)
     v->high = (struct window){0};
     v->evidence = 0;
     set_limit(v, capacity(v) + margin(v), "trial");
-}
-
-/* How much the throughput follows the load between the low phase and the high one: near 1 where only a queue makes the
- * difference, less where calls hinder each other long before the knee. */
-static double elasticity(const struct vegas2 *v)
-{
-    double more = log(v->high.in_flight / v->high.n / v->low_load);
-    return more > 0.1 ? clamp(1 - log(v->high.rtt / v->high.n / v->r0.value) / more, 0.15, 1) : 1;
 }
 
 /* A sequential test of a throughput that goes on following the load nearly as it did so far against one that does not
@@ -739,6 +776,10 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
     if (v->phase <= REGROWTH && sample->in_flight >= floor(v->limit) &&
         v->window.in_flight < 0.5 * v->limit * v->window.n) /* a burst after idling begins */
         restart_window(v, v->now_ns);
+    if (flooded(v, rtt)) {
+        leave_flood(v);
+        return (uint32_t)v->limit;
+    }
     v->window.n++;
     v->window.rtt += rtt;
     v->window.rtt2 += rtt * rtt;

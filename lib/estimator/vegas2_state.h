@@ -33,11 +33,14 @@
 #define STALE             0.97 /* what a drain leaves of it */
 #define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
 #define TRIAL             1.4 /* step of the limit that shows whether the throughput follows */
+#define TRIAL_DOWN        1.15  /* and downwards, where a large one would cross the knee */
 #define TRIAL_PRECISION   0.018 /* relative error of the throughput before, at most */
 #define WANDER            0.02  /* relative error of a throughput that no number of samples removes */
 #define FEWEST_PERMITS    6.0   /* below, a step is no small one */
 #define LONGEST_PAUSE     64    /* drains between two trials */
 #define SAME              1.02  /* a ratio that is none */
+#define OPENING           16u   /* calls in a block of the first ones */
+#define FLOODED           1.5   /* R of a later block by that of the first that shows a queue */
 #define INFLUENCE         0.85  /* fall of R after an own cut that shows that the queue was the own one */
 #define LOSS              0.05  /* share of dropped outcomes from which on they count as overload */
 #define DRAIN_RTTS        80.0  /* between two low phases, at least */
@@ -98,6 +101,14 @@ struct verdict {
     double rate; /* X = N/R */
     double se;   /* relative standard error of R */
     bool bound;
+};
+
+/* The first calls of a limiter that starts with a high limit. */
+struct opening {
+    unsigned calls;
+    double first;      /* mean RTT of the first block of them, ns ... */
+    double last;       /* ... and of the last block */
+    uint64_t began_ns; /* end of the first block */
 };
 
 struct vegas2 {
@@ -165,6 +176,7 @@ struct vegas2 {
     bool rising;         /* raised, and no call seen yet that was granted since */
     bool falling;        /* lowered, and in flight not yet seen at or below the limit */
 
+    struct opening opening;
     struct window window;
     double outcomes; /* since the last verdict on loss */
     double drops;
