@@ -164,6 +164,13 @@ static uint64_t wall_ns(const struct vegas2 *v)
     return v->now_ns + (uint64_t)v->wall_offset;
 }
 
+static uint64_t cells_between_alone(const struct vegas2 *v)
+{
+    if (margin(v) > TELLING * capacity(v) && fabs(v->solitude) < SOLITARY)
+        return ALONE_TELLING;
+    return fabs(v->influence) < SURE / 2 ? ALONE_UNSURE : ALONE_SURE;
+}
+
 /* Now and then a client drains when no other does, at a moment of its own within a cell, to see whose queue it is that
  * it sees: the less sure it is, the more often. */
 static uint64_t when_to_drain_alone(const struct vegas2 *v)
@@ -171,7 +178,7 @@ static uint64_t when_to_drain_alone(const struct vegas2 *v)
     if (v->interval == 0 || v->interval != v->regular || v->in_doubt)
         return UINT64_MAX;
     uint64_t cell = v->drained_ns / v->interval;
-    if ((cell + v->own_moment) % (fabs(v->influence) < SURE / 2 ? ALONE_UNSURE : ALONE_SURE) != 0)
+    if ((cell + v->own_moment) % cells_between_alone(v) != 0)
         return UINT64_MAX;
     uint64_t finest = newcomer_cell(v); /* any client may drain at a multiple of that */
     if (finest > v->interval)
@@ -247,6 +254,7 @@ static void drain(struct vegas2 *v)
     v->young -= v->young > 0;
     v->trial_in -= v->trial_in > 0;
     v->influence *= STALE;
+    v->solitude *= STALE;
     go_low(v, "drain");
     v->on_grid = true;
     v->aligned = v->in_doubt || boundary % v->regular == 0;
@@ -358,7 +366,7 @@ static void grow(struct vegas2 *v, const struct verdict *w)
  * watched. Only for who moves R: in a crowd everyone's own throughput rises with the own load. */
 static bool trial_due(const struct vegas2 *v)
 {
-    return v->trial_in == 0 && v->influence > 0 && v->young == 0 && v->grown == 0 && v->verified_r0 &&
+    return v->trial_in == 0 && v->solitude > SOLITARY && v->young == 0 && v->grown == 0 && v->verified_r0 &&
            v->low_load > 0 && v->drain_interval != 0 && v->limit >= FEWEST_PERMITS &&
            v->limit * TRIAL <= v->max_limit && v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
 }
@@ -578,10 +586,14 @@ static void learn_influence(struct vegas2 *v, const struct verdict *w)
 {
     if (v->high.n <= 0)
         return;
-    double own = log1p(margin(v) / capacity(v));
+    double own = log1p(margin(v) / capacity(v)) + log(v->bend);
     double fall = log(v->high.rtt / v->high.n / w->rtt);
-    v->influence += own * (fall - own / 2) / (w->se * w->se + 1 / v->high.n + 1e-4);
-    v->influence = clamp(v->influence, -SURE, SURE);
+    double variance = w->se * w->se + 1 / v->high.n + 1e-4;
+    double too_much = own * (1.5 * own - fall); /* others have fallen silent, or it is a second queue */
+    double all = fmin(0.7 * own * (fall - 0.65 * own), too_much) / variance;
+    double most = fmin(2.0 / 3 * own * (fall - 2.0 / 3 * own), too_much) / variance;
+    v->influence = clamp(v->influence + all, -SURE, SURE);
+    v->solitude = clamp(v->solitude + most, -SURE, SURE);
 }
 
 static void after_low_window(struct vegas2 *v, const struct verdict *w)

@@ -29,6 +29,9 @@
 #define SURE              6.0  /* influence that an event shows, and the most that can be gathered */
 #define ALONE_UNSURE      4u   /* cells in one of which a client drains alone */
 #define ALONE_SURE        16u
+#define TELLING           0.1  /* margin by c from which on a single look says much ... */
+#define ALONE_TELLING     2u   /* ... and is worth more of them */
+#define SOLITARY          3.0  /* solitude that allows trials */
 #define FOREIGN           0.08 /* queue, by R0, that clients make together at the least */
 #define STALE             0.97 /* what a drain leaves of it */
 #define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
@@ -148,6 +151,7 @@ struct vegas2 {
     double believed;             /* c before the limit was cut to learn why R had risen */
     double verified;             /* mu when the baseline was last measured */
     double influence; /* log likelihood ratio that R follows this client's own limit rather than those of others */
+    double solitude;  /* that it follows this client's limit alone rather than that of a second one as well */
     bool credited;    /* the baseline rose on that ground, and no common drain has confirmed it yet */
 
     uint64_t now_ns;     /* latest end of a sample */
