@@ -72,7 +72,7 @@ static void new_baseline(struct vegas2 *v, double observed, double se)
 static double margin(const struct vegas2 *v)
 {
     double c = capacity(v);
-    double common = v->influence > 0 ? 1 : 1 + SHARING * clamp((0.35 - v->queue) / 0.1, 0, 1);
+    double common = 1 + SHARING * clamp(-v->influence / 2, 0, 1) * clamp((0.35 - v->queue) / 0.1, 0, 1);
     return common * (MARGIN * sqrt(c) + REST) + c * clamp(1.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.2);
 }
 
@@ -580,6 +580,15 @@ static void learn_from_high_phase(struct vegas2 *v)
     v->r0.variance *= 1 - gain;
 }
 
+/* Log likelihood ratio that R fell by as much as expected rather than by a share of that or by far more, which are
+ * equally likely otherwise. variance: of the fall. */
+static double as_expected(double fall, double expected, double share, double variance)
+{
+    double less = (1 - share) * expected * (fall - (1 + share) / 2 * expected) / variance;
+    double more = (FAR_MORE - 1) * expected * ((1 + FAR_MORE) / 2 * expected - fall) / variance;
+    return -log((exp(fmin(-less, 50)) + exp(fmin(-more, 50))) / 2);
+}
+
 /* What a low window that no other client shares says about whose the queue of the high phase is: the own one is gone,
  * that of others is not. */
 static void learn_influence(struct vegas2 *v, const struct verdict *w)
@@ -589,9 +598,8 @@ static void learn_influence(struct vegas2 *v, const struct verdict *w)
     double own = log1p(margin(v) / capacity(v)) + log(v->bend);
     double fall = log(v->high.rtt / v->high.n / w->rtt);
     double variance = w->se * w->se + 1 / v->high.n + 1e-4;
-    double too_much = own * (1.5 * own - fall); /* others have fallen silent, or it is a second queue */
-    double all = fmin(0.7 * own * (fall - 0.65 * own), too_much) / variance;
-    double most = fmin(2.0 / 3 * own * (fall - 2.0 / 3 * own), too_much) / variance;
+    double all = as_expected(fall, own, 0.3, variance);
+    double most = as_expected(fall, own, 0.4, variance);
     v->influence = clamp(v->influence + all, -SURE, SURE);
     v->solitude = clamp(v->solitude + most, -SURE, SURE);
 }

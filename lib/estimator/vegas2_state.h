@@ -29,9 +29,10 @@
 #define SURE              6.0  /* influence that an event shows, and the most that can be gathered */
 #define ALONE_UNSURE      4u   /* cells in one of which a client drains alone */
 #define ALONE_SURE        16u
-#define TELLING           0.1  /* margin by c from which on a single look says much ... */
-#define ALONE_TELLING     2u   /* ... and is worth more of them */
-#define SOLITARY          3.0  /* solitude that allows trials */
+#define TELLING           0.1 /* margin by c from which on a single look says much ... */
+#define ALONE_TELLING     2u  /* ... and is worth more of them */
+#define FAR_MORE          2.2 /* times the own margin: others have fallen silent as well, or it is more than a margin */
+#define SOLITARY          3.0 /* solitude that allows trials */
 #define FOREIGN           0.08 /* queue, by R0, that clients make together at the least */
 #define STALE             0.97 /* what a drain leaves of it */
 #define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
