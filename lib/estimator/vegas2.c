@@ -73,7 +73,7 @@ static double margin(const struct vegas2 *v)
 {
     double c = capacity(v);
     double common = 1 + SHARING * clamp(-v->influence / 2, 0, 1) * clamp((0.35 - v->queue) / 0.1, 0, 1);
-    return common * (MARGIN * sqrt(c) + REST) + c * clamp(1.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.2);
+    return common * (MARGIN * sqrt(c) + REST) + c * clamp(2.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.3);
 }
 
 static double samples_needed(const struct vegas2 *v)
