@@ -37,8 +37,8 @@ START_TEST(runs_repeat)
 }
 END_TEST
 
-static const char *const regression[] = {"2",   "2ps", "3",    "4s2", "6",  "8exp", "10",
-                                         "11h", "12",  "13x2", "18",  "i1", "r2ms"};
+static const char *const regression[] = {"2",   "2ps", "3",    "4d", "4s2",   "6",    "8exp", "10",
+                                         "11h", "12",  "13x8", "18", "steps", "icap", "i1",   "r2ms"};
 
 /* vegas2 reaches the goals of each scenario of the regression, in the mean over three seeds. */
 START_TEST(vegas2_reaches_its_goals)

@@ -370,12 +370,20 @@ START_TEST(low_traffic_moves_it)
 }
 END_TEST
 
-static uint64_t wall_of_next_drain(struct stream *stream, int64_t offset)
+/* Runs until a low phase has just begun. */
+static void next_low_phase(struct stream *stream)
 {
     while (strcmp(figures_of(stream).phase, "high") != 0)
         step(stream);
     for (int i = 0; i < 1000000 && strcmp(figures_of(stream).phase, "low") != 0; i++)
         step(stream);
+}
+
+static uint64_t wall_of_next_drain(struct stream *stream, int64_t offset)
+{
+    do
+        next_low_phase(stream);
+    while (strcmp(figures_of(stream).reason, "drain") != 0);
     return stream->now_ns + (uint64_t)offset;
 }
 
@@ -398,6 +406,30 @@ START_TEST(drains_on_the_wall_clock)
         ck_assert_uint_lt(wall % (4 * SECOND), 5 * MS);
         weir_estimator_destroy(stream.estimator);
     }
+}
+END_TEST
+
+/* Now and then a client drains where no other does: well off the grid, and two clients at different moments. */
+START_TEST(drains_alone_off_the_grid)
+{
+    uint64_t moments[2];
+    for (int i = 0; i < 2; i++) {
+        struct stream stream;
+        weir_config config;
+        set_up(&stream, &config);
+        stream.noise = 0.05;
+        stream.now_ns += (uint64_t)i * 12345678901u;
+        start(&stream, &config);
+        run_for(&stream, 10);
+        do
+            next_low_phase(&stream);
+        while (strcmp(figures_of(&stream).reason, "alone") != 0);
+        moments[i] = stream.now_ns % SECOND;
+        ck_assert_uint_ge(moments[i], SECOND / 5);
+        ck_assert_uint_le(moments[i], SECOND * 3 / 5);
+        weir_estimator_destroy(stream.estimator);
+    }
+    ck_assert_uint_ne(moments[0], moments[1]);
 }
 END_TEST
 
@@ -503,6 +535,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, a_ceiling_bounds_the_baseline);
     tcase_add_test(tcase, low_traffic_moves_it);
     tcase_add_test(tcase, drains_on_the_wall_clock);
+    tcase_add_test(tcase, drains_alone_off_the_grid);
     tcase_add_test(tcase, drains_can_be_turned_off);
     tcase_add_test(tcase, survives_clock_jumps);
     tcase_add_test(tcase, garbage_does_no_harm);

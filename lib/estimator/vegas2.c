@@ -747,6 +747,7 @@ static void advance_clock(struct vegas2 *v, uint64_t end_ns)
         v->now_ns = end_ns;
         v->open_ns = end_ns;
         v->cut_ns = 0;
+        v->moved_ns = 0;
         restart_window(v, end_ns);
     }
     if (end_ns > v->now_ns)
