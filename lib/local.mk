@@ -29,6 +29,7 @@ libweir_core_la_SOURCES = \
 	lib/estimator/vegas2_state.h \
 	lib/estimator/window.c \
 	lib/admission/admission.h \
+	lib/admission/demand.c \
 	lib/admission/depth.c \
 	lib/admission/line.c \
 	lib/admission/partition.c \
@@ -39,6 +40,7 @@ libweir_core_la_SOURCES = \
 	lib/limiter/samples.c \
 	lib/pool/completions.c \
 	lib/pool/deadline.c \
+	lib/pool/demand.c \
 	lib/pool/job.c \
 	lib/pool/lifecycle.c \
 	lib/pool/pool.c \

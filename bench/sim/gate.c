@@ -175,7 +175,8 @@ static void size_line(const struct sim_world *world, struct sim_client *client)
                                       .rtt_ns =
                                           figures.rtt_ns > 0 ? (double)figures.rtt_ns : world->truth.mean_s * SIM_NS,
                                       .reaction_ns = weir_estimator_reaction_ns(client->estimator)};
-    client->depth = weir__depth_settle((uint32_t)client->depth, weir__depth(&world->config, &terms));
+    const char *term;
+    client->depth = weir__depth_settle((uint32_t)client->depth, weir__depth(&world->config, &terms, &term));
 }
 
 static uint32_t twist(const struct sim_world *world, struct sim_client *client, const struct sim_call *call,

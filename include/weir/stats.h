@@ -46,6 +46,11 @@ typedef struct weir_stats {
     uint64_t timed_out; /* refused with ETIMEDOUT; not in submitted */
     uint64_t worker_start_failures;
     uint64_t limit_changes;
+
+    /* demand, of a pool; see weir_stats(3) */
+    double arrival_rate;    /* lambda: jobs submitted per second, refused ones included; 0: unknown, or callers block */
+    double burstiness;      /* c_a^2 of the arrivals; 1 for a Poisson process */
+    const char *depth_term; /* constant string: the term or bound that decides on queue_depth */
 } weir_stats;
 
 #ifdef __cplusplus

@@ -132,19 +132,70 @@ void weir__partition_use(struct weir__partitions *partitions, uint16_t index, ui
  * partition is none. */
 bool weir__partition_has_room(const struct weir__partitions *partitions, uint16_t index, uint32_t depth);
 
+/* ---- demand.c: how fast work comes, and how evenly ---- */
+
+/* What the owner of a queue has counted since its creation. */
+struct weir__asked {
+    uint64_t arrivals; /* jobs that were submitted, admitted or not */
+    uint64_t blocked;  /* of these, those whose submitter had to wait */
+    bool blocking;     /* somebody waits now */
+    double patience;   /* ns a job has from its submit to its deadline, on average of late; 0: jobs carry none */
+};
+
+/* Arrivals by measuring periods. */
+struct weir__demand {
+    double rate;       /* lambda, jobs per ns over the last period; 0: unknown, or callers block */
+    double dispersion; /* c_a^2: variance of the count of a period by its mean; 1 for Poisson arrivals */
+    double patience;   /* as in struct weir__asked */
+
+    uint64_t begin_ns;        /* of the present period; 0: none has begun */
+    struct weir__asked begun; /* as of then */
+    double count;             /* arrivals of the last period */
+    double length;            /* ns of the last period; 0: there was none */
+};
+
+void weir__demand_init(struct weir__demand *demand);
+
+/* A period has ended and the next begins. */
+void weir__demand_measure(struct weir__demand *demand, uint64_t now_ns, const struct weir__asked *asked);
+
 /* ---- depth.c: the bound of the queue ---- */
 
 struct weir__depth_terms {
     double limit;         /* L, permits */
     double rtt_ns;        /* R, the mean over the last measuring period */
     uint64_t reaction_ns; /* T_r; 0: the limit never moves */
+    double rate;          /* X, completions per ns that the limit allows; 0: L/R */
+    double arrivals;      /* lambda, per ns; 0: not measurable */
+    double dispersion;    /* c_a^2 */
+    double climb_ns;      /* T_up, until the limit that climbs now lets lambda through; 0: it does not climb */
+    double dip;           /* 1 - f: the share of the limit that a drain takes away */
+    double dip_ns;        /* and for how long */
+    double affordable_ns; /* B: the wait that jobs can afford; 0: they do not say */
 };
 
-/* D in jobs, within the configuration's bounds. */
-uint32_t weir__depth(const weir_config *config, const struct weir__depth_terms *terms);
+/* D in jobs, within the configuration's bounds. *term becomes the name of the term or bound that decides, a constant
+ * string. */
+uint32_t weir__depth(const weir_config *config, const struct weir__depth_terms *terms, const char **term);
 
 /* The depth to go on with: current, unless wanted differs from it by more than a quarter. */
 uint32_t weir__depth_settle(uint32_t current, uint32_t wanted);
+
+/* What the depth is made of, from one measuring period to the next. */
+struct weir__depth_meter {
+    double rate;      /* X as held */
+    uint64_t low_ns;  /* since when less than that has been measured; 0: not */
+    double limits[2]; /* of the two periods before */
+    double growth;    /* of the limit over the last period, logarithm per ns; 0: none */
+    uint64_t look_ns; /* end of the last period */
+};
+
+/* A period has ended. rate: the completions per ns that were measured or that the limit allows, whichever is more. */
+void weir__depth_measure(struct weir__depth_meter *meter, uint64_t now_ns, double limit, double rate,
+                         uint64_t reaction_ns);
+
+/* How long the limit would climb on, as it does now, to the level; 0: it does not climb, or is there. */
+double weir__depth_climb_ns(const struct weir__depth_meter *meter, double limit, double level);
 
 /* ---- wheel.c: deadlines of what waits ---- */
 

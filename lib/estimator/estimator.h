@@ -42,6 +42,13 @@ int weir__estimator_settle(weir_config *config);
 /* As weir_estimator_create, from a configuration that is resolved and settled. */
 int weir__estimator_create(weir_estimator **estimator, const weir_config *config);
 
+/* The greatest dip that the algorithm makes on purpose. */
+struct weir__drain {
+    double share;       /* of the limit that is gone meanwhile; 0: it never drains */
+    double duration_ns; /* about */
+};
+struct weir__drain weir__estimator_drain(const weir_estimator *estimator);
+
 /* The algorithms below reproduce Netflix/concurrency-limits at commit 78a74b98 to the bit: each double operation
  * is one IEEE operation in the order written (hence -ffp-contract=off). Their parameters have wider ranges here than in
  * the configuration, for the recorded runs of the reference use them. Where the reference throws, wraps or gets stuck

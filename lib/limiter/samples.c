@@ -4,8 +4,10 @@
 #include <config.h>
 #endif
 
+#include <math.h>
 #include <string.h>
 
+#include "estimator/estimator.h"
 #include "limiter/limiter.h"
 
 /* The estimator runs outside the lock: a caller's own algorithm may be slow, and the critical section of a release
@@ -59,18 +61,21 @@ static bool measure_flow(struct weir__flow *flow, const weir_sample *sample)
         flow->period_start_ns = sample->start_ns;
     flow->count++;
     flow->rtt_sum_ns += sample->rtt_ns;
+    flow->rtt_squares += (double)sample->rtt_ns * (double)sample->rtt_ns;
     uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
     if (period < PERIOD_LEAST_NS)
         period = PERIOD_LEAST_NS;
     if (end < flow->period_start_ns + period)
         return false;
     flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
+    flow->rtt_deviation_ns = sqrt(fmax(0, flow->rtt_squares / (double)flow->count - flow->rtt_ns * flow->rtt_ns));
     if (flow->rtt_ns < 1.0)
         flow->rtt_ns = 1.0;
     flow->throughput = (double)flow->count * 1e9 / (double)(end - flow->period_start_ns);
     flow->period_start_ns = end;
     flow->count = 0;
     flow->rtt_sum_ns = 0;
+    flow->rtt_squares = 0;
     return true;
 }
 
@@ -95,6 +100,8 @@ static void fill_event(const weir_limiter *limiter, const weir_sample *sample, u
     event->throughput = limiter->throughput;
     event->in_flight = limiter->in_flight + limiter->backlog.reserved;
     event->queue_depth = limiter->depth;
+    event->depth_term = limiter->depth_term;
+    event->reaction_ns = limiter->reaction_ns;
 }
 
 static void set_limit(weir_limiter *limiter, uint32_t estimate)
@@ -105,16 +112,50 @@ static void set_limit(weir_limiter *limiter, uint32_t estimate)
         limiter->limit = estimate;
 }
 
-static void set_depth(weir_limiter *limiter)
+/* A call ends later than this less often than once in a hundred, unless its time varies wildly. */
+static double slow_rtt_ns(const struct weir__flow *flow)
 {
-    if (limiter->flow.rtt_ns <= 0)
-        return; /* before the first period the depth stays at the initial limit */
-    struct weir__depth_terms terms = {limiter->limit, limiter->flow.rtt_ns, limiter->reaction_ns};
-    limiter->depth = weir__depth_settle(limiter->depth, weir__depth(&limiter->config, &terms));
+    return flow->rtt_ns + 3 * flow->rtt_deviation_ns;
+}
+
+static struct weir__depth_terms depth_terms(const weir_limiter *limiter)
+{
+    const struct weir__flow *flow = &limiter->flow;
+    const struct weir__demand *demand = &limiter->demand;
+    struct weir__drain drain = weir__estimator_drain(limiter->estimator);
+    struct weir__depth_terms terms = {.limit = limiter->limit,
+                                      .rtt_ns = flow->rtt_ns,
+                                      .reaction_ns = limiter->reaction_ns,
+                                      .rate = limiter->meter.rate,
+                                      .arrivals = demand->rate,
+                                      .dispersion = demand->dispersion,
+                                      .dip = drain.share,
+                                      .dip_ns = drain.duration_ns};
+    terms.climb_ns = weir__depth_climb_ns(&limiter->meter, terms.limit, demand->rate * flow->rtt_ns);
+    if (demand->patience > 0)
+        terms.affordable_ns = fmax(demand->patience - slow_rtt_ns(flow), 1.0);
+    return terms;
+}
+
+/* At the end of a measuring period; before the first the depth stays at the initial limit. */
+static void set_depth(weir_limiter *limiter, const weir_sample *sample)
+{
+    uint64_t now_ns = sample->start_ns + sample->rtt_ns;
+    const struct weir__flow *flow = &limiter->flow;
+    struct weir__asked asked = {0};
+    if (limiter->backlog.owner == NULL)
+        return;
+    limiter->backlog.demand(limiter->backlog.owner, &asked);
+    weir__demand_measure(&limiter->demand, now_ns, &asked);
+    double rate = fmax(flow->throughput * 1e-9, limiter->limit / flow->rtt_ns);
+    weir__depth_measure(&limiter->meter, now_ns, limiter->limit, rate, limiter->reaction_ns);
+    struct weir__depth_terms terms = depth_terms(limiter);
+    uint32_t wanted = weir__depth(&limiter->config, &terms, &limiter->depth_term);
+    limiter->depth = weir__depth_settle(limiter->depth, wanted);
 }
 
 /* Makes what the estimator says known, wakes whom it admits, traces a change. */
-static void publish(weir_limiter *limiter, const weir_sample *sample)
+static void publish(weir_limiter *limiter, const weir_sample *sample, bool period_closed)
 {
     uint32_t estimate = weir_estimator_limit(limiter->estimator);
     uint64_t reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
@@ -133,7 +174,8 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
     if (changed)
         set_limit(limiter, estimate);
     uint32_t old_depth = limiter->depth;
-    set_depth(limiter);
+    if (period_closed)
+        set_depth(limiter, sample);
     weir__limiter_dispatch(limiter, &wakes);
     if (limiter->depth > old_depth && limiter->backlog.owner != NULL)
         limiter->backlog.settle(limiter->backlog.owner, &wakes);
@@ -154,10 +196,10 @@ static void feed(weir_limiter *limiter, const weir_sample *samples, uint32_t cou
         bool period_closed = measure_flow(&limiter->flow, &samples[i]);
         published = weir_estimator_update(limiter->estimator, &samples[i]) != before || period_closed;
         if (published)
-            publish(limiter, &samples[i]);
+            publish(limiter, &samples[i], period_closed);
     }
     if (!published)
-        publish(limiter, &samples[count - 1]);
+        publish(limiter, &samples[count - 1], false);
 }
 
 bool weir__samples_process(weir_limiter *limiter)

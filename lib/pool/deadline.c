@@ -39,12 +39,15 @@ void weir__deadline_remove(weir_pool *pool, struct weir__handle *handle)
     weir__wheel_remove(&pool->deadlines, &handle->timer);
 }
 
-bool weir__deadline_is_hopeless(const weir_pool *pool, uint64_t deadline_ns)
+bool weir__deadline_is_hopeless(weir_pool *pool, uint64_t deadline_ns)
 {
     const weir_limiter *limiter = pool->limiter;
+    if (deadline_ns == WEIR_FOREVER)
+        return false;
     uint64_t now_ns = weir_now_ns();
     if (deadline_ns <= now_ns)
         return true;
+    weir__pool_note_patience(pool, deadline_ns - now_ns);
     if (limiter->rtt_mean_ns <= 0 || limiter->backlog.held || pool->newest_first)
         return false; /* nothing is known yet, or the order of the queue says nothing about the wait */
     /* Before it there are the queued jobs; L permits complete L/R a second. It has to start one RTT before its

@@ -162,6 +162,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
                                         .kind = request->kind};
     weir__caller_init(&submitter.caller, WEIR__SUBMITTER, weight_of(request), partition_of(request));
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
+    pool->counters.blocked++;
     int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
     weir__caller_destroy(&submitter.caller);
     if (verdict == 0) {
