@@ -25,6 +25,7 @@ weir_test_programs = \
 	tests/check_vectors \
 	tests/check_estimator \
 	tests/check_algorithms \
+	tests/check_reaction \
 	tests/check_config \
 	tests/check_environment \
 	tests/check_base \
@@ -95,6 +96,10 @@ tests_check_estimator_LDADD = libweir-test.la
 tests_check_algorithms_SOURCES = tests/check_algorithms.c
 tests_check_algorithms_CFLAGS = $(weir_test_cflags)
 tests_check_algorithms_LDADD = libweir-test.la
+
+tests_check_reaction_SOURCES = tests/check_reaction.c
+tests_check_reaction_CFLAGS = $(weir_test_cflags)
+tests_check_reaction_LDADD = libweir-test.la -lm
 
 tests_check_config_SOURCES = tests/check_config.c tests/config_support.c tests/config_support.h
 tests_check_config_CFLAGS = $(weir_test_cflags)
