@@ -31,8 +31,10 @@ libweir_core_la_SOURCES = \
 	lib/admission/admission.h \
 	lib/admission/demand.c \
 	lib/admission/depth.c \
+	lib/admission/flow.c \
 	lib/admission/line.c \
 	lib/admission/partition.c \
+	lib/admission/standing.c \
 	lib/admission/wheel.c \
 	lib/limiter/limiter.c \
 	lib/limiter/limiter.h \

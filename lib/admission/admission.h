@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <weir/config.h>
+#include <weir/estimator.h>
 
 #include "base/base.h"
 
@@ -132,6 +133,25 @@ void weir__partition_use(struct weir__partitions *partitions, uint16_t index, ui
  * partition is none. */
 bool weir__partition_has_room(const struct weir__partitions *partitions, uint16_t index, uint32_t depth);
 
+/* ---- flow.c: measuring periods ---- */
+
+/* Completions of the running measuring period. */
+struct weir__flow {
+    uint64_t period_start_ns; /* 0 before the first sample */
+    uint64_t count;
+    uint64_t rtt_sum_ns;
+    double rtt_squares;      /* sum, ns^2 */
+    double rtt_ns;           /* mean of the last period, 0 before the first */
+    double rtt_deviation_ns; /* standard deviation over the last period */
+    double throughput;       /* completions per second of the last period */
+};
+
+/* True when the sample closed a measuring period. */
+bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample);
+
+/* A call takes longer than this less often than once in a hundred, unless its time varies wildly. */
+double weir__flow_slow_rtt_ns(const struct weir__flow *flow);
+
 /* ---- demand.c: how fast work comes, and how evenly ---- */
 
 /* What the owner of a queue has counted since its creation. */
@@ -196,6 +216,37 @@ void weir__depth_measure(struct weir__depth_meter *meter, uint64_t now_ns, doubl
 
 /* How long the limit would climb on, as it does now, to the level; 0: it does not climb, or is there. */
 double weir__depth_climb_ns(const struct weir__depth_meter *meter, double limit, double level);
+
+/* Both, at the end of a period, and the terms that follow. */
+struct weir__depth_look {
+    uint64_t now_ns;
+    double limit;
+    uint64_t reaction_ns;
+    double dip;
+    double dip_ns;
+    struct weir__asked asked;
+};
+struct weir__depth_terms weir__depth_look(const struct weir__flow *flow, struct weir__demand *demand,
+                                          struct weir__depth_meter *meter, const struct weir__depth_look *look);
+
+/* ---- standing.c: jobs with deadlines in a queue ---- */
+
+/* Whether a queue stands; see the file. */
+struct weir__standing {
+    bool newest_first; /* it does */
+    uint32_t least;    /* jobs queued since the look began, at the least */
+    uint64_t begin_ns; /* of the present look at the queue */
+};
+
+/* The queue has become shorter. */
+void weir__standing_watch(struct weir__standing *standing, uint32_t queued);
+
+/* Now and then, at best at each end of a job. */
+void weir__standing_look(struct weir__standing *standing, uint64_t now_ns, uint64_t reaction_ns, uint32_t queued,
+                         uint32_t limit);
+
+/* Whether a job behind so many others would start too late to end, one RTT later, in the time left. */
+bool weir__wait_is_hopeless(uint32_t queued, double rtt_ns, uint32_t limit, uint64_t left_ns);
 
 /* ---- wheel.c: deadlines of what waits ---- */
 

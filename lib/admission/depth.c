@@ -163,3 +163,23 @@ double weir__depth_climb_ns(const struct weir__depth_meter *meter, double limit,
 {
     return meter->growth > 0 && level > limit ? log(level / limit) / meter->growth : 0;
 }
+
+struct weir__depth_terms weir__depth_look(const struct weir__flow *flow, struct weir__demand *demand,
+                                          struct weir__depth_meter *meter, const struct weir__depth_look *look)
+{
+    weir__demand_measure(demand, look->now_ns, &look->asked);
+    double rate = fmax(flow->throughput * 1e-9, look->limit / flow->rtt_ns);
+    weir__depth_measure(meter, look->now_ns, look->limit, rate, look->reaction_ns);
+    struct weir__depth_terms terms = {.limit = look->limit,
+                                      .rtt_ns = flow->rtt_ns,
+                                      .reaction_ns = look->reaction_ns,
+                                      .rate = meter->rate,
+                                      .arrivals = demand->rate,
+                                      .dispersion = demand->dispersion,
+                                      .dip = look->dip,
+                                      .dip_ns = look->dip_ns};
+    terms.climb_ns = weir__depth_climb_ns(meter, look->limit, demand->rate * flow->rtt_ns);
+    if (demand->patience > 0)
+        terms.affordable_ns = fmax(demand->patience - weir__flow_slow_rtt_ns(flow), 1.0);
+    return terms;
+}

@@ -42,17 +42,6 @@ struct weir__backlog {
     bool held;         /* guarded by lock: paused, no job gets a permit */
 };
 
-/* Completions of the running measuring period, for the queue's depth. */
-struct weir__flow {
-    uint64_t period_start_ns; /* owner: the estimating thread; 0 before the first sample */
-    uint64_t count;           /* owner: the estimating thread */
-    uint64_t rtt_sum_ns;      /* owner: the estimating thread */
-    double rtt_squares;       /* owner: the estimating thread; sum, ns^2 */
-    double rtt_ns;            /* owner: the estimating thread; mean of the last period, 0 before the first */
-    double rtt_deviation_ns;  /* owner: the estimating thread; standard deviation over the last period */
-    double throughput;        /* owner: the estimating thread; completions per second of the last period */
-};
-
 /* Weights above 1 that are out. The limit never counts as less than the heaviest: what runs may have been granted
  * before it fell, or alone although it exceeds it. Counted by powers of two, so the answer may be that of a lighter
  * neighbour's heavier predecessor within the same power, until none of that power is out. */

@@ -4,7 +4,6 @@
 #include <config.h>
 #endif
 
-#include <math.h>
 #include <string.h>
 
 #include "estimator/estimator.h"
@@ -15,8 +14,6 @@
  * in the buffer, which it empties before it steps down. */
 
 #define WALL_REFRESH_NS UINT64_C(5000000000)
-#define PERIOD_LEAST_NS UINT64_C(100000000)
-enum { PERIOD_RTTS = 4 };
 
 /* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
  * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago. */
@@ -51,34 +48,6 @@ void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 
 /* ---- by the estimating thread, without the lock ---- */
 
-/* True when the sample closed a measuring period. */
-static bool measure_flow(struct weir__flow *flow, const weir_sample *sample)
-{
-    if (sample->outcome != WEIR_SUCCESS)
-        return false; /* failures tell neither how fast nor how much the downstream works */
-    uint64_t end = sample->start_ns + sample->rtt_ns;
-    if (flow->period_start_ns == 0)
-        flow->period_start_ns = sample->start_ns;
-    flow->count++;
-    flow->rtt_sum_ns += sample->rtt_ns;
-    flow->rtt_squares += (double)sample->rtt_ns * (double)sample->rtt_ns;
-    uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
-    if (period < PERIOD_LEAST_NS)
-        period = PERIOD_LEAST_NS;
-    if (end < flow->period_start_ns + period)
-        return false;
-    flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
-    flow->rtt_deviation_ns = sqrt(fmax(0, flow->rtt_squares / (double)flow->count - flow->rtt_ns * flow->rtt_ns));
-    if (flow->rtt_ns < 1.0)
-        flow->rtt_ns = 1.0;
-    flow->throughput = (double)flow->count * 1e9 / (double)(end - flow->period_start_ns);
-    flow->period_start_ns = end;
-    flow->count = 0;
-    flow->rtt_sum_ns = 0;
-    flow->rtt_squares = 0;
-    return true;
-}
-
 static void refresh_wall_offset(weir_limiter *limiter, const weir_sample *sample)
 {
     if (sample->start_ns < limiter->wall_refresh_ns)
@@ -112,44 +81,19 @@ static void set_limit(weir_limiter *limiter, uint32_t estimate)
         limiter->limit = estimate;
 }
 
-/* A call ends later than this less often than once in a hundred, unless its time varies wildly. */
-static double slow_rtt_ns(const struct weir__flow *flow)
-{
-    return flow->rtt_ns + 3 * flow->rtt_deviation_ns;
-}
-
-static struct weir__depth_terms depth_terms(const weir_limiter *limiter)
-{
-    const struct weir__flow *flow = &limiter->flow;
-    const struct weir__demand *demand = &limiter->demand;
-    struct weir__drain drain = weir__estimator_drain(limiter->estimator);
-    struct weir__depth_terms terms = {.limit = limiter->limit,
-                                      .rtt_ns = flow->rtt_ns,
-                                      .reaction_ns = limiter->reaction_ns,
-                                      .rate = limiter->meter.rate,
-                                      .arrivals = demand->rate,
-                                      .dispersion = demand->dispersion,
-                                      .dip = drain.share,
-                                      .dip_ns = drain.duration_ns};
-    terms.climb_ns = weir__depth_climb_ns(&limiter->meter, terms.limit, demand->rate * flow->rtt_ns);
-    if (demand->patience > 0)
-        terms.affordable_ns = fmax(demand->patience - slow_rtt_ns(flow), 1.0);
-    return terms;
-}
-
 /* At the end of a measuring period; before the first the depth stays at the initial limit. */
 static void set_depth(weir_limiter *limiter, const weir_sample *sample)
 {
-    uint64_t now_ns = sample->start_ns + sample->rtt_ns;
-    const struct weir__flow *flow = &limiter->flow;
-    struct weir__asked asked = {0};
     if (limiter->backlog.owner == NULL)
         return;
-    limiter->backlog.demand(limiter->backlog.owner, &asked);
-    weir__demand_measure(&limiter->demand, now_ns, &asked);
-    double rate = fmax(flow->throughput * 1e-9, limiter->limit / flow->rtt_ns);
-    weir__depth_measure(&limiter->meter, now_ns, limiter->limit, rate, limiter->reaction_ns);
-    struct weir__depth_terms terms = depth_terms(limiter);
+    struct weir__drain drain = weir__estimator_drain(limiter->estimator);
+    struct weir__depth_look look = {.now_ns = sample->start_ns + sample->rtt_ns,
+                                    .limit = limiter->limit,
+                                    .reaction_ns = limiter->reaction_ns,
+                                    .dip = drain.share,
+                                    .dip_ns = drain.duration_ns};
+    limiter->backlog.demand(limiter->backlog.owner, &look.asked);
+    struct weir__depth_terms terms = weir__depth_look(&limiter->flow, &limiter->demand, &limiter->meter, &look);
     uint32_t wanted = weir__depth(&limiter->config, &terms, &limiter->depth_term);
     limiter->depth = weir__depth_settle(limiter->depth, wanted);
 }
@@ -193,7 +137,7 @@ static void feed(weir_limiter *limiter, const weir_sample *samples, uint32_t cou
     for (uint32_t i = 0; i < count; i++) {
         refresh_wall_offset(limiter, &samples[i]);
         unsigned before = weir_estimator_limit(limiter->estimator);
-        bool period_closed = measure_flow(&limiter->flow, &samples[i]);
+        bool period_closed = weir__flow_measure(&limiter->flow, &samples[i]);
         published = weir_estimator_update(limiter->estimator, &samples[i]) != before || period_closed;
         if (published)
             publish(limiter, &samples[i], period_closed);

@@ -146,12 +146,10 @@ struct weir_pool {
     uint32_t nested_jobs;               /* guarded by lock: running jobs that wait for other jobs of this pool */
     struct weir__job_counters counters; /* guarded by lock */
 
-    struct weir__wheel deadlines; /* guarded by lock: of jobs that wait */
-    bool newest_first;            /* guarded by lock: a queue stands, see deadline.c */
-    uint32_t least_queued;        /* guarded by lock: since period_ns */
-    uint64_t period_ns;           /* guarded by lock: begin of the present look at the queue */
-    double patience;              /* guarded by lock: ns from submit to deadline, see demand.c */
-    bool patience_is_fresh;       /* guarded by lock: a job has told since the last measuring period */
+    struct weir__wheel deadlines;   /* guarded by lock: of jobs that wait */
+    struct weir__standing standing; /* guarded by lock */
+    double patience;                /* guarded by lock: ns from submit to deadline, see demand.c */
+    bool patience_is_fresh;         /* guarded by lock: a job has told since the last measuring period */
     struct weir__keeper keeper;
 
     uint32_t workers;          /* guarded by lock: threads that serve or are being started */
