@@ -106,9 +106,9 @@ static const struct {
     {4800, 100, 0, 0, 0, 0, 0, 640, "wait"},       /* 518.5 by chance: no overload beyond it, so 448 and that */
     {4800, 0, 0, 0.3, 50, 0, 0, 272, "excess"},    /* 224 and 48 */
     {3100, 0, 100, 0, 0, 0, 0, 448, "reaction"},   /* the limit climbs, but lets all through already */
-    {6400, 0, 400, 0, 0, 0, 0, 640, "climb"},      /* 3200/2 for 0.4 s */
-    {6400, 0, 560, 0, 0, 0, 0, 754, "wait"},       /* 896; in 0.2 s 640 and 3200/2 * 0.2^2/0.56 are done */
-    {4000, 0, 300, 0, 0, 0, 0, 120, "climb"},      /* 800/2 for 0.3 s */
+    {6400, 0, 400, 0, 0, 0, 0, 714, "climb"},      /* (6400 - 3200/ln 2) for 0.4 s, and half of 3200 were 640 */
+    {6400, 0, 560, 0, 0, 0, 0, 726, "wait"},       /* 999; growing by ln 2/0.56 s, 726 are done in 0.2 s */
+    {4000, 0, 300, 0, 0, 0, 0, 125, "climb"},      /* (4000 - 800/ln 1.25) for 0.3 s, and half of 800 were 120 */
     {6400, 0, 0, 0, 0, 100, 0, 320, "wait"},       /* 100 ms until the deadline */
     {6400, 0, 0, 0, 0, 1000, 0, 448, "excess"},    /* and a second */
     {6400, 0, 0, 0, 0, 1e-6, 0, 8, "fluctuation"}, /* none: sqrt(L) all the same */

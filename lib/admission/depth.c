@@ -12,10 +12,15 @@
  * in: what comes in excess until the limit has settled. Its parts, with lambda the arrival rate, L permits, R the RTT,
  * X the rate that the permits complete, L/R (Little's law), and T_r the reaction time:
  *
- *     max((lambda - X) T_r, 1/2 (lambda - X) T_up)    more is asked for, or the downstream has slowed down;
- *                                                     the limit climbs in time T_up
+ *     max((lambda - X) T_r, climb)                    more is asked for, or the downstream has slowed down
  *     (1 - f) X t_drain                               a drain takes the limit down to the share f
  *     2 sqrt(c_a^2 lambda T_r)                        arrivals vary: two standard deviations of their number
+ *
+ * A limit that climbs to lambda from X_0 = L/R, in the time T_up and in equal proportions, leaves behind
+ *
+ *     climb = (lambda - (lambda - X_0)/ln(lambda/X_0)) T_up
+ *
+ * jobs, which is half the excess times T_up where lambda is not far from X_0.
  *
  * While callers block lambda cannot be measured, and while there is no overload it does not tell what comes next: the
  * downstream halves, then, and the excess is X T_r. The last job of such a queue waits one reaction time. In an
@@ -41,16 +46,27 @@ static double affordable_ns(const struct weir__depth_terms *terms)
     return terms->affordable_ns > 0 ? terms->affordable_ns : fmax(terms->rtt_ns * AFFORDABLE_RTTS, AFFORDABLE_NS);
 }
 
-/* Jobs that are done within the affordable wait. A limit that climbs to lambda, evenly for simplicity, lets through
- * ever more meanwhile. */
+/* Jobs that arrive while the limit climbs, and are not done. */
+static double climb(const struct weir__depth_terms *terms)
+{
+    double first = terms->limit / terms->rtt_ns;
+    double more = terms->arrivals / first - 1;
+    return terms->climb_ns > 0 && more > 0 ? (terms->arrivals - first * more / log1p(more)) * terms->climb_ns : 0;
+}
+
+/* Jobs that are done within the affordable wait, more of them where the limit climbs meanwhile. */
 static double affordable(const struct weir__depth_terms *terms)
 {
     double wait_ns = affordable_ns(terms);
-    double rate = rate_of(terms);
-    double more = terms->climb_ns > 0 ? fmax(terms->arrivals - rate, 0) : 0;
+    double done = rate_of(terms) * wait_ns;
+    double first = terms->limit / terms->rtt_ns;
+    double more = terms->arrivals / first - 1;
+    if (!(terms->climb_ns > 0 && more > 0))
+        return done;
     double climbing_ns = fmin(wait_ns, terms->climb_ns);
-    double climbed = more > 0 ? more * climbing_ns * climbing_ns / (2 * terms->climb_ns) : 0;
-    return rate * wait_ns + climbed + more * (wait_ns - climbing_ns);
+    double growth = log1p(more) / terms->climb_ns;
+    double climbed = first * (expm1(growth * climbing_ns) / growth - climbing_ns);
+    return done + climbed + first * more * (wait_ns - climbing_ns);
 }
 
 /* The greatest of the parts gives the sum its name. */
@@ -85,11 +101,11 @@ static struct sum sum_up(const struct weir__depth_terms *terms)
     }
     double bursts = DEVIATIONS * sqrt(terms->dispersion * terms->arrivals * reaction_ns);
     double excess = fmax(terms->arrivals - rate, 0) * reaction_ns;
-    double climb = fmax(terms->arrivals - terms->limit / terms->rtt_ns, 0) * terms->climb_ns / 2;
-    if (excess <= bursts && halved > fmax(excess, climb))
+    double climbing = climb(terms);
+    if (excess <= bursts && halved > fmax(excess, climbing))
         add(&sum, halved, "reaction");
-    else if (climb > excess)
-        add(&sum, climb, "climb");
+    else if (climbing > excess)
+        add(&sum, climbing, "climb");
     else
         add(&sum, excess, "excess");
     add(&sum, terms->dip * rate * terms->dip_ns, "drain");
