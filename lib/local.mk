@@ -50,6 +50,7 @@ libweir_core_la_SOURCES = \
 	lib/pool/node.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
+	lib/stats/partition_stats.c \
 	lib/stats/stats.c \
 	lib/stats/stats.h
 

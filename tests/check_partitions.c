@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "job_support.h"
 
@@ -371,6 +372,105 @@ START_TEST(free_permits_of_a_share)
 }
 END_TEST
 
+/* ---- figures ---- */
+
+static weir_partition_stats figures(weir_pool *pool, const char *partition)
+{
+    weir_partition_stats stats = {.size = sizeof stats};
+    ck_assert_int_eq(weir_pool_partition_stats(pool, partition, &stats), 0);
+    ck_assert_uint_eq(stats.submitted, stats.queued + stats.running + stats.succeeded + stats.ignored + stats.dropped +
+                                           stats.expired + stats.cancelled);
+    return stats;
+}
+
+/* Each partition's part of what happens, and nobody else's. */
+START_TEST(figures_of_a_partition)
+{
+    enum { LIMIT = 2, DEPTH = 20 };
+    weir_pool *pool = fixed_pool(LIMIT, DEPTH, "live=0.5,batch=0.2");
+    weir_limiter *limiter = weir_pool_limiter(pool);
+    static struct weir_test_task live[2];
+    static struct weir_test_task batch[8];
+    struct weir_test_task late;
+    weir_permit permit = {0};
+    ck_assert_uint_eq(flood(pool, live, 2, "live"), 2);
+    WEIR_TEST_UNTIL(weir_test_tasks_begun(live, 2) == 2);
+    ck_assert_uint_eq(flood(pool, batch, 8, "batch"), 4);
+    weir_partition_stats stats = figures(pool, "live");
+    ck_assert_double_eq_tol(stats.share, 0.5, 1e-12);
+    ck_assert(stats.submitted == 2 && stats.running == 2 && stats.in_flight == 2 && stats.queued == 0);
+    ck_assert(stats.queue_depth == 10 && stats.shed == 0 && stats.waiting == 0);
+    stats = figures(pool, "batch");
+    ck_assert_double_eq_tol(stats.share, 0.2, 1e-12);
+    ck_assert(stats.submitted == 4 && stats.running == 0 && stats.in_flight == 0 && stats.queued == 4);
+    ck_assert(stats.queue_depth == 4 && stats.shed == 1);
+    stats = figures(pool, NULL);
+    ck_assert_double_eq_tol(stats.share, 0.3, 1e-9);
+    ck_assert(stats.submitted == 0 && stats.queue_depth == 6);
+
+    ck_assert_int_eq(weir_job_cancel(&batch[0].job), 0);
+    weir_test_task_init(&late, "batch", 1);
+    late.job.deadline_ns = weir_after_ns(3000000);
+    ck_assert_int_eq(weir_job_trysubmit(pool, &late.job), 0);
+    ck_assert_int_eq(weir_job_wait(&late.job, WEIR_FOREVER), ETIMEDOUT);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 1, "batch", 0), ETIMEDOUT);
+    late.job.deadline_ns = 1;
+    ck_assert_int_eq(weir_job_trysubmit(pool, &late.job), ETIMEDOUT);
+    stats = figures(pool, "batch");
+    ck_assert(stats.submitted == 5 && stats.queued == 3 && stats.cancelled == 1 && stats.expired == 1);
+    ck_assert(stats.timed_out == 2 && stats.shed == 1);
+
+    live[0].outcome = WEIR_DROPPED;
+    live[1].outcome = WEIR_IGNORE;
+    finish(live, 2);
+    finish(batch + 1, 3);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 2, "live", 0), 0);
+    stats = figures(pool, "live");
+    ck_assert(stats.submitted == 3 && stats.dropped == 1 && stats.ignored == 1 && stats.succeeded == 0);
+    ck_assert(stats.in_flight == 2 && stats.running == 1);
+    ck_assert_int_eq(weir_limiter_release(limiter, &permit, WEIR_SUCCESS), 0);
+    stats = figures(pool, "live");
+    ck_assert(stats.succeeded == 1 && stats.in_flight == 0 && stats.running == 0);
+    ck_assert(figures(pool, "batch").succeeded == 3);
+    ck_assert(figures(pool, NULL).submitted == 0);
+    weir_test_task_destroy(&late);
+    ck_assert_int_eq(weir_pool_destroy(pool), 0);
+}
+END_TEST
+
+/* What a shutdown cancels is that of its partition; bad arguments are refused; an old caller's structure is not
+ * overrun. */
+START_TEST(figures_at_the_end)
+{
+    weir_pool *pool = fixed_pool(1, 20, "live=0.25,batch=0.5");
+    static struct weir_test_task first;
+    static struct weir_test_task batch[5];
+    weir_partition_stats stats[2];
+    ck_assert_int_eq(submit(pool, &first, "live"), 0);
+    ck_assert_uint_eq(flood(pool, batch, 5, "batch"), 5);
+    for (int i = 0; i < 4; i++) /* with nodes of the pool, too */
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_task_run, &first), 0);
+    WEIR_TEST_UNTIL(weir_test_task_has_begun(&first));
+    ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_CANCEL, 0), ETIMEDOUT);
+    ck_assert_uint_eq(figures(pool, "batch").cancelled, 5);
+    ck_assert_uint_eq(figures(pool, NULL).cancelled, 4);
+    ck_assert_uint_eq(figures(pool, "live").running, 1);
+    weir_test_task_finish(&first);
+    ck_assert_uint_eq(figures(pool, "live").succeeded, 1);
+
+    ck_assert_int_eq(weir_pool_partition_stats(NULL, "live", stats), EINVAL);
+    ck_assert_int_eq(weir_limiter_partition_stats(NULL, "live", stats), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_stats(pool, "lives", stats), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_stats(pool, "live", NULL), EINVAL);
+    memset(stats, 0x55, sizeof stats);
+    stats[0].size = 0;
+    ck_assert_int_eq(weir_limiter_partition_stats(weir_pool_limiter(pool), "live", stats), 0);
+    ck_assert(stats[0].size == sizeof stats[0] && stats[1].size != 0);
+    ck_assert_uint_eq(stats[0].succeeded, 1);
+    ck_assert_int_eq(weir_pool_destroy(pool), 0);
+}
+END_TEST
+
 /* ---- floods ---- */
 
 enum { FLOOD_LIMIT = 10, RING = 512 };
@@ -474,11 +574,13 @@ int main(void)
                                   floor_of_zero, NULL};
     const TTest *const queue[] = {places_are_kept, ceilings_are_apart, NULL};
     const TTest *const limiter[] = {limiter_shares, free_permits_of_a_share, NULL};
+    const TTest *const figures_tests[] = {figures_of_a_partition, figures_at_the_end, NULL};
     const TTest *const floods[] = {batch_flood, NULL};
     weir_test_add_group(suite, "names", names);
     weir_test_add_group(suite, "limit", limit);
     weir_test_add_group(suite, "queue", queue);
     weir_test_add_group(suite, "limiter", limiter);
+    weir_test_add_group(suite, "figures", figures_tests);
     weir_test_add_group(suite, "floods", floods);
     return weir_test_main(suite);
 }

@@ -91,8 +91,12 @@ struct weir__partition {
     uint32_t queued;            /* guarded by lock: jobs in the line */
     uint32_t submitters;        /* guarded by lock: submitters in the line */
     uint32_t callers;           /* guarded by lock: callers in the line */
-    uint64_t granted;           /* guarded by lock: units ever */
+    uint64_t submitted;         /* guarded by lock: jobs that were admitted, calls that were granted */
+    uint64_t ended[3];          /* guarded by lock: of these, by weir_outcome */
+    uint64_t expired;           /* guarded by lock */
+    uint64_t cancelled;         /* guarded by lock */
     uint64_t shed;              /* guarded by lock: refused at the ceiling */
+    uint64_t timed_out;         /* guarded by lock: refused after a wait, or for a deadline */
     double virtual_time;        /* guarded by lock: note:virtual-time */
 };
 
@@ -128,6 +132,9 @@ bool weir__partition_goes_first(const struct weir__partitions *partitions, uint1
 
 /* Books permits that a partition gets, reserved or in flight. */
 void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight);
+
+/* Places of a queue of the given depth that a partition is guaranteed. */
+uint32_t weir__partition_places(const struct weir__partition *partition, uint32_t depth);
 
 /* Whether the queue of the given depth has a place for one more job of the partition. A place guaranteed to another
  * partition is none. */

@@ -95,10 +95,14 @@ bool weir__job_end_waiting(weir_pool *pool, weir_job *job, enum weir__job_state 
     } else {
         weir__pool_unready(pool, unit);
     }
-    if (state == WEIR__EXPIRED)
+    struct weir__partition *partition = &pool->limiter->partitions.all[unit->partition];
+    if (state == WEIR__EXPIRED) {
         pool->counters.expired++;
-    else
+        partition->expired++;
+    } else {
         pool->counters.cancelled++;
+        partition->cancelled++;
+    }
     if (delivers)
         pool->delivering++;
     weir__job_publish(job, state, wakes);

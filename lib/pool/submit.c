@@ -67,6 +67,7 @@ static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct wei
     weir__partition_admit(&pool->limiter->partitions, &submitter->caller.unit, node);
     weir__pool_begin_to_wait(pool, node, wakes);
     pool->counters.submitted++;
+    pool->limiter->partitions.all[node->partition].submitted++;
     weir__wakes_add(wakes, &submitter->caller, 0);
     *job = node;
     return true;
@@ -170,6 +171,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
     } else if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &submitter.caller.unit);
         pool->counters.timed_out++;
+        limiter->partitions.all[submitter.caller.unit.partition].timed_out++;
         weir__limiter_dispatch(limiter, wakes); /* a heavy job that leaves may have held up lighter ones */
     }
     return verdict;
@@ -216,6 +218,7 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
         weir__node_fill(unit, request->fn, request->arg, request->copy_size);
     weir__partition_join(&pool->limiter->partitions, unit);
     pool->counters.submitted++;
+    pool->limiter->partitions.all[unit->partition].submitted++;
     weir__limiter_dispatch(pool->limiter, wakes);
     weir__pool_send_worker(pool, wakes); /* again, where a start failed before */
     if (unit->kind == WEIR__HANDLE && state_of(unit) == WEIR__SUBMITTING)
@@ -230,6 +233,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
     uint64_t deadline_ns = request->kind == WEIR__HANDLE ? request->job->deadline_ns : 0;
     if (deadline_ns != 0 && !can_start_at_once(pool, request) && weir__deadline_is_hopeless(pool, deadline_ns)) {
         pool->counters.timed_out++;
+        pool->limiter->partitions.all[partition_of(request)].timed_out++;
         return ETIMEDOUT;
     }
     if (has_room(pool, request)) {
