@@ -244,6 +244,31 @@ START_TEST(samples_before_the_freeze_count)
 }
 END_TEST
 
+/* The window goes on afresh after a thaw: failures from before the freeze do not lower the limit then. */
+START_TEST(thaw_begins_a_fresh_window)
+{
+    weir_config config = weir_test_config();
+    config.algorithm = WEIR_AIMD;
+    config.initial_limit = 20;
+    config.window_min = config.window_max = 200000000;
+    config.window_samples = 10;
+    config.min_rtt = 1;
+    weir_limiter *limiter = weir_test_limiter(&config);
+    sample_once(limiter, WEIR_SUCCESS); /* the very first sample closes a window */
+    for (int i = 0; i < 9; i++)
+        sample_once(limiter, WEIR_DROPPED);
+    ck_assert_uint_eq(weir_test_stats(limiter).limit, 20);
+    ck_assert_int_eq(weir_limiter_freeze(limiter), 0);
+    ck_assert_int_eq(weir_limiter_thaw(limiter), 0);
+    pass_time(1000000);
+    for (uint64_t end_ns = weir_after_ns(2 * config.window_min); weir_now_ns() < end_ns;)
+        sample_once(limiter, WEIR_SUCCESS);
+    ck_assert_uint_eq(weir_test_stats(limiter).limit, 20); /* one call at a time gives no reason to raise it either */
+    ck_assert_uint_eq(weir_test_stats(limiter).limit_changes, 0);
+    weir_test_destroy(limiter);
+}
+END_TEST
+
 /* ---- monitor mode and other algorithms ---- */
 
 /* In monitor mode the estimate moves and is published, but MAX_LIMIT is what is enforced. */
@@ -503,7 +528,7 @@ int main(void)
     weir_test_add_group(suite, "freeze",
                         (const TTest *const[]){frozen_limit_stands_still, thaw_needs_a_freeze,
                                                calls_begun_before_the_thaw_are_not_sampled,
-                                               samples_before_the_freeze_count, NULL});
+                                               samples_before_the_freeze_count, thaw_begins_a_fresh_window, NULL});
     weir_test_add_group(suite, "modes",
                         (const TTest *const[]){monitor_mode_only_watches, monitor_mode_by_flag,
                                                drop_lowers_the_limit_of_aimd, fixed_limit_never_moves, NULL});

@@ -262,6 +262,24 @@ uint64_t weir_estimator_reaction_ns(const weir_estimator *estimator)
     return estimator->class->reaction_ns != NULL ? estimator->class->reaction_ns(estimator->state) : 0;
 }
 
+/* vegas2 counts in windows of its own. */
+static void restart_vegas2(struct vegas2 *v, uint64_t now_ns)
+{
+    v->window = (struct window){.begin_ns = now_ns};
+    if (v->open_ns < now_ns)
+        v->open_ns = now_ns;
+    v->outcomes = 0;
+    v->drops = 0;
+}
+
+void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns)
+{
+    if (estimator->windowed)
+        weir__window_restart(&estimator->window, now_ns);
+    if (estimator->algorithm == &weir__vegas2)
+        restart_vegas2(estimator->state, now_ns);
+}
+
 /* vegas2 drains to the share 1 - LOW: RTTs until the limit has its effect, then a window of one RTT and of FEWEST
  * samples at least. */
 struct weir__drain weir__estimator_drain(const weir_estimator *estimator)

@@ -145,6 +145,7 @@ int weir_limiter_thaw(weir_limiter *limiter)
         error = EINVAL;
     } else if (--limiter->frozen == 0) {
         limiter->thaw_ns = now;
+        limiter->thawed = true;
     }
     weir__unlock(limiter);
     return error;

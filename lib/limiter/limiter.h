@@ -78,6 +78,7 @@ struct weir_limiter {
     const char *depth_term;         /* guarded by lock: what decides on it, a constant string */
     struct weir__demand demand;     /* guarded by lock */
     uint64_t thaw_ns;               /* guarded by lock: calls that began before are not sampled */
+    bool thawed;                    /* guarded by lock: the estimator's window is to begin afresh at thaw_ns */
     struct weir__counters counters; /* guarded by lock */
     weir_figures figures;           /* guarded by lock: as of the last sample processed */
     uint64_t reaction_ns;           /* guarded by lock */

@@ -131,6 +131,17 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
         limiter->config.trace(&event, limiter->config.trace_arg);
 }
 
+/* After a freeze: what came before it and what comes now are not of one window. */
+static void restart(weir_limiter *limiter, uint64_t now_ns)
+{
+    struct weir__flow *flow = &limiter->flow;
+    weir__estimator_restart(limiter->estimator, now_ns);
+    flow->period_start_ns = 0;
+    flow->count = 0;
+    flow->rtt_sum_ns = 0;
+    flow->rtt_squares = 0;
+}
+
 static void feed(weir_limiter *limiter, const weir_sample *samples, uint32_t count)
 {
     bool published = false;
@@ -158,7 +169,11 @@ bool weir__samples_process(weir_limiter *limiter)
         limiter->sample_count = 0;
         limiter->pressing = false;
         limiter->processed_ns = batch[count - 1].start_ns + batch[count - 1].rtt_ns;
+        uint64_t restart_ns = limiter->thawed ? limiter->thaw_ns : 0;
+        limiter->thawed = false;
         wake_full(limiter);
+        if (restart_ns != 0)
+            restart(limiter, restart_ns);
         feed(limiter, batch, count);
         weir__lock(limiter);
     } while (limiter->pressing);
