@@ -53,6 +53,7 @@ weir_test_programs = \
 	tests/check_wheel \
 	tests/check_race \
 	tests/check_overload \
+	tests/check_wakes \
 	tests/check_partitions \
 	tests/check_weights \
 	tests/check_fairness \
@@ -221,6 +222,11 @@ tests_check_race_LDADD = libweir-test.la
 tests_check_overload_SOURCES = tests/check_overload.c tests/handle_support.c tests/handle_support.h
 tests_check_overload_CFLAGS = $(weir_test_cflags)
 tests_check_overload_LDADD = libweir-test.la -lm
+
+tests_check_wakes_SOURCES = tests/check_wakes.c tests/handle_support.c tests/handle_support.h
+tests_check_wakes_CFLAGS = $(weir_test_cflags)
+tests_check_wakes_LDADD = libweir-test.la -lm
+tests_check_wakes_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=weir__unpark
 
 tests_check_partitions_SOURCES = tests/check_partitions.c tests/job_support.c tests/job_support.h
 tests_check_partitions_CFLAGS = $(weir_test_cflags)

@@ -313,6 +313,10 @@ static inline bool weir__job_has_delivery(const weir_job *job)
     return job->on_done != NULL;
 }
 
+/* The job was not admitted: it is as before, and who waited for it while its submitter was blocked is told so. Lock
+ * held. */
+void weir__job_refuse(weir_job *job, struct weir__wakes *wakes);
+
 /* Calls on_done; without the lock. */
 void weir__job_deliver(weir_job *job);
 

@@ -265,6 +265,8 @@ static int submit(weir_pool *pool, struct request *request)
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
         garbage = weir__node_return(pool, request->node);
+    if (error != 0 && request->kind == WEIR__HANDLE)
+        weir__job_refuse(request->job, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     free(garbage);
