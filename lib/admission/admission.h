@@ -116,6 +116,9 @@ void weir__partitions_free(struct weir__partitions *partitions);
 /* The index of a name, NULL being the first; -1: unknown. */
 int weir__partition_find(const struct weir__partitions *partitions, const char *name);
 
+/* Something comes to a partition, to wait or to be granted permits at once. */
+void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index);
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit);
 /* A job goes back to the head of its line. */
 void weir__partition_return(struct weir__partitions *partitions, struct weir__unit *unit);

@@ -102,11 +102,17 @@ static struct weir__unit *next_submitter(struct weir__unit *unit)
     return unit;
 }
 
+void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
+        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+}
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit)
 {
     struct weir__partition *partition = &partitions->all[unit->partition];
-    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
-        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+    weir__partition_arrive(partitions, unit->partition);
     weir__line_append(&partition->line, unit);
     count_unit(partitions, unit, 1);
     if (unit->kind == WEIR__SUBMITTER && partition->blocked == NULL)

@@ -89,7 +89,8 @@ struct weir_limiter {
     uint32_t sample_count;              /* guarded by lock */
     bool pressing;                      /* guarded by lock: they should not wait any longer */
     uint64_t processed_ns;              /* guarded by lock: end of the last one that was taken */
-    bool estimating;                    /* guarded by lock: its setter is the estimating thread */
+    bool estimating;                    /* guarded by lock: its setter is the estimating thread ... */
+    pthread_t estimating_thread;        /* guarded by lock: ... which this is then */
     struct weir__line full;             /* guarded by lock: threads whose sample found no room */
     weir_estimator *estimator;          /* owner: the estimating thread */
     struct weir__flow flow;             /* owner: the estimating thread */

@@ -215,6 +215,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     struct weir__wakes wakes = {0};
     weir__lock(limiter);
     if (becomes_free(limiter, wanted.partition, weight)) {
+        weir__partition_arrive(&limiter->partitions, wanted.partition);
         wanted.in_flight = grant(limiter, wanted.partition, weight);
     } else if (!wait) {
         error = EAGAIN;

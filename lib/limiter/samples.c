@@ -20,6 +20,10 @@
 #define SHORT_RTT_NS UINT64_C(20000)
 #define BATCH_NS     UINT64_C(100000)
 
+/* Batches that one thread feeds before it goes back to its own work. What has come meanwhile is fed by the next call
+ * that ends: who waits for a permit waits for one of those anyway. */
+enum { TURNS = 16 };
+
 static void wake_full(weir_limiter *limiter)
 {
     struct weir__wakes wakes = {0};
@@ -29,8 +33,16 @@ static void wake_full(weir_limiter *limiter)
     weir__wakes_callers(&wakes);
 }
 
+/* Whether it is a trace, or a caller's own algorithm, that calls: it cannot wait for what it is part of. */
+static bool is_own(const weir_limiter *limiter)
+{
+    return limiter->estimating && pthread_equal(limiter->estimating_thread, pthread_self()) != 0;
+}
+
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 {
+    if (limiter->sample_count == WEIR__SAMPLES && is_own(limiter))
+        return; /* one of many less */
     while (limiter->sample_count == WEIR__SAMPLES) {
         if (weir__samples_process(limiter))
             continue;
@@ -162,6 +174,8 @@ bool weir__samples_process(weir_limiter *limiter)
     if (limiter->estimating || limiter->sample_count == 0)
         return false;
     limiter->estimating = true;
+    limiter->estimating_thread = pthread_self();
+    unsigned turns = 0;
     do {
         weir_sample batch[WEIR__SAMPLES];
         uint32_t count = limiter->sample_count;
@@ -176,7 +190,11 @@ bool weir__samples_process(weir_limiter *limiter)
             restart(limiter, restart_ns);
         feed(limiter, batch, count);
         weir__lock(limiter);
-    } while (limiter->pressing);
+    } while (limiter->pressing && ++turns < TURNS);
     limiter->estimating = false;
+    if (limiter->full.first != NULL) { /* one of them goes on */
+        wake_full(limiter);
+        weir__lock(limiter);
+    }
     return true;
 }
