@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admission/admission.h"
 #include "job_support.h"
 
 #define LIVE_AND_BATCH "live=0.9,batch=0.1"
@@ -471,6 +472,111 @@ START_TEST(figures_at_the_end)
 }
 END_TEST
 
+/* ---- shares in virtual time ---- */
+
+enum { MOST_PERMITS = 200, ALL = 3, BATCH_INDEX = 2, LIVE_INDEX = 1 };
+
+/* Calls of a downstream on a virtual clock; what asks has always another call. */
+struct course {
+    struct weir__partitions partitions;
+    struct weir__unit units[ALL]; /* one of each partition waits at a time, and is used again */
+    double ends[MOST_PERMITS];    /* of what runs */
+    uint16_t whose[MOST_PERMITS];
+    uint32_t running;
+    uint32_t limit;
+    double now;
+    bool asking[ALL];
+    uint64_t ended[ALL];
+    uint64_t random;
+};
+
+static void ask(struct course *course, uint16_t index)
+{
+    struct weir__partition *partition = &course->partitions.all[index];
+    struct weir__unit *unit = &course->units[index];
+    if (!course->asking[index] || partition->line.first != NULL)
+        return;
+    *unit = (struct weir__unit){.weight = 1, .partition = index, .kind = WEIR__JOB};
+    weir__partition_join(&course->partitions, unit);
+}
+
+/* RTTs from 0.5 to 1. */
+static void serve(struct course *course)
+{
+    for (;;) {
+        ask(course, LIVE_INDEX);
+        ask(course, BATCH_INDEX);
+        struct weir__unit *unit = weir__partitions_next(&course->partitions, course->limit, false);
+        if (unit == NULL || course->running == course->limit)
+            return;
+        weir__partition_leave(&course->partitions, unit);
+        weir__partition_use(&course->partitions, unit->partition, 1);
+        course->ends[course->running] = course->now + 0.5 + 0.5 * weir_test_uniform(&course->random);
+        course->whose[course->running++] = unit->partition;
+    }
+}
+
+static void run_until(struct course *course, double end)
+{
+    for (;;) {
+        uint32_t next = 0;
+        for (uint32_t i = 1; i < course->running; i++)
+            next = course->ends[i] < course->ends[next] ? i : next;
+        if (course->running == 0 || course->ends[next] > end)
+            break;
+        course->now = course->ends[next];
+        course->partitions.all[course->whose[next]].in_use--;
+        course->ended[course->whose[next]]++;
+        course->ends[next] = course->ends[--course->running];
+        course->whose[next] = course->whose[course->running];
+        serve(course);
+    }
+    course->now = end;
+}
+
+static const uint32_t course_limits[] = {10, 20, 47, 64, 100, 200};
+
+/* live=0.9,batch=0.1 and a flood of batch. Live asks for all it can get, off and on: each time it has its share one RTT
+ * later, keeps it as long as it asks, and has 0.89 of what ends; when it asks no more, batch has everything one RTT
+ * later. */
+START_TEST(live_has_its_share_within_an_rtt)
+{
+    static struct course course;
+    memset(&course, 0, sizeof course);
+    course.limit = course_limits[_i];
+    course.random = weir_test_seed();
+    course.asking[BATCH_INDEX] = true;
+    uint32_t share = (uint32_t)(0.9 * course.limit + 1e-9);
+    uint64_t lives = 0;
+    uint64_t batches = 0;
+    ck_assert_int_eq(weir__partitions_init(&course.partitions, LIVE_AND_BATCH), 0);
+    serve(&course);
+    for (int turn = 0; turn < 50; turn++) {
+        run_until(&course, course.now + 3 + weir_test_uniform(&course.random));
+        ck_assert_uint_eq(course.partitions.all[BATCH_INDEX].in_use, course.limit);
+        course.asking[LIVE_INDEX] = true;
+        serve(&course);
+        run_until(&course, course.now + 1); /* the longest RTT */
+        ck_assert_uint_ge(course.partitions.all[LIVE_INDEX].in_use, share);
+        uint64_t live = course.ended[LIVE_INDEX];
+        uint64_t batch = course.ended[BATCH_INDEX];
+        for (int i = 0; i < 40; i++) {
+            run_until(&course, course.now + 0.5);
+            ck_assert_uint_ge(course.partitions.all[LIVE_INDEX].in_use, share);
+        }
+        lives += course.ended[LIVE_INDEX] - live;
+        batches += course.ended[BATCH_INDEX] - batch;
+        course.asking[LIVE_INDEX] = false;
+        if (course.partitions.all[LIVE_INDEX].line.first != NULL)
+            weir__partition_leave(&course.partitions, &course.units[LIVE_INDEX]);
+        run_until(&course, course.now + 1);
+        ck_assert_uint_eq(course.partitions.all[BATCH_INDEX].in_use, course.limit);
+    }
+    ck_assert_double_ge((double)lives / (double)(lives + batches), 0.89);
+    weir__partitions_free(&course.partitions);
+}
+END_TEST
+
 /* ---- floods ---- */
 
 enum { FLOOD_LIMIT = 10, RING = 512 };
@@ -582,5 +688,8 @@ int main(void)
     weir_test_add_group(suite, "limiter", limiter);
     weir_test_add_group(suite, "figures", figures_tests);
     weir_test_add_group(suite, "floods", floods);
+    TCase *courses = tcase_create("courses");
+    tcase_add_loop_test(courses, live_has_its_share_within_an_rtt, 0, sizeof course_limits / sizeof course_limits[0]);
+    suite_add_tcase(suite, courses);
     return weir_test_main(suite);
 }
