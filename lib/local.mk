@@ -29,9 +29,12 @@ libweir_core_la_SOURCES = \
 	lib/estimator/vegas2_state.h \
 	lib/estimator/window.c \
 	lib/admission/admission.h \
+	lib/admission/demand.c \
 	lib/admission/depth.c \
+	lib/admission/flow.c \
 	lib/admission/line.c \
 	lib/admission/partition.c \
+	lib/admission/standing.c \
 	lib/admission/wheel.c \
 	lib/limiter/limiter.c \
 	lib/limiter/limiter.h \
@@ -39,6 +42,7 @@ libweir_core_la_SOURCES = \
 	lib/limiter/samples.c \
 	lib/pool/completions.c \
 	lib/pool/deadline.c \
+	lib/pool/demand.c \
 	lib/pool/job.c \
 	lib/pool/lifecycle.c \
 	lib/pool/pool.c \
@@ -46,6 +50,7 @@ libweir_core_la_SOURCES = \
 	lib/pool/node.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
+	lib/stats/partition_stats.c \
 	lib/stats/stats.c \
 	lib/stats/stats.h
 

@@ -244,6 +244,43 @@ START_TEST(window_figures)
 }
 END_TEST
 
+/* ---- a fresh window ---- */
+
+static const uint32_t windowed[] = {WEIR_GRADIENT2, WEIR_VEGAS, WEIR_AIMD, WEIR_VEGAS2};
+
+/* Feeds until a window closes, at most so many; true: one did. */
+static bool close_a_window(weir_estimator *estimator, uint64_t *now_ns, uint64_t rtt_ns, unsigned most)
+{
+    uint64_t closed = figures_of(estimator).windows;
+    for (unsigned i = 0; i < most && figures_of(estimator).windows == closed; i++, *now_ns += MS)
+        (void)feed(estimator, *now_ns, rtt_ns, weir_estimator_limit(estimator), WEIR_SUCCESS);
+    return figures_of(estimator).windows != closed;
+}
+
+/* What a window has seen before a restart is not in what it says after. */
+START_TEST(a_restart_begins_a_fresh_window)
+{
+    weir_config config = config_of(windowed[_i]);
+    config.min_limit = config.max_limit = 40; /* so vegas2 has no other reason to begin a window */
+    config.drain_interval = 0;
+    uint64_t now = SECOND;
+    weir_estimator *estimator = create(&config);
+    for (int i = 0; i < 5; i++)
+        ck_assert(close_a_window(estimator, &now, 20 * MS, 3000));
+    ck_assert_uint_eq(figures_of(estimator).rtt_ns, 20 * MS);
+    uint64_t closed = figures_of(estimator).windows;
+    now += 20 * MS;
+    for (int i = 0; i < 12; i++, now += MS)
+        (void)feed(estimator, now, 300 * MS, 40, i % 2 == 0 ? WEIR_SUCCESS : WEIR_DROPPED);
+    ck_assert_uint_eq(figures_of(estimator).windows, closed); /* the window is still open */
+    now += SECOND / 2;
+    weir__estimator_restart(estimator, now);
+    ck_assert(close_a_window(estimator, &now, 20 * MS, 3000));
+    ck_assert_uint_eq(figures_of(estimator).rtt_ns, 20 * MS);
+    weir_estimator_destroy(estimator);
+}
+END_TEST
+
 /* ---- reaction ---- */
 
 /* One call in 10 ms under a full limit, first healthy, then congested. */
@@ -380,6 +417,13 @@ static TCase *own_rules_case(void)
     return tcase;
 }
 
+static TCase *restart_case(void)
+{
+    TCase *tcase = tcase_create("restart");
+    tcase_add_loop_test(tcase, a_restart_begins_a_fresh_window, 0, sizeof windowed / sizeof windowed[0]);
+    return tcase;
+}
+
 static TCase *reaction_case(void)
 {
     TCase *tcase = tcase_create("reaction");
@@ -396,6 +440,7 @@ int main(void)
     Suite *suite = suite_create("algorithms");
     suite_add_tcase(suite, arithmetic_case());
     suite_add_tcase(suite, own_rules_case());
+    suite_add_tcase(suite, restart_case());
     suite_add_tcase(suite, reaction_case());
     return weir_test_main(suite);
 }

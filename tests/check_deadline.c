@@ -382,7 +382,7 @@ START_TEST(test_newest_first)
     for (unsigned i = turned; i < JOBS; i++)
         ck_assert_uint_eq(served[i].turn, turned + (JOBS - 1 - i));
     weir__lock(pool->limiter);
-    bool newest_first = pool->newest_first;
+    bool newest_first = pool->standing.newest_first;
     weir__unlock(pool->limiter);
     ck_assert(!newest_first);
     ck_assert_uint_eq(serve(pool, served, JOBS, 0), JOBS);

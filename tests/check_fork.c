@@ -32,6 +32,7 @@ static bool all_calls_refused(weir_pool *pool, weir_permit *held)
 {
     weir_permit permit = {0};
     weir_stats stats = {0};
+    weir_partition_stats part = {0};
     weir_limiter *limiter = weir_pool_limiter(pool);
     const int results[] = {
         weir_pool_submit(pool, weir_test_nothing, NULL),
@@ -54,6 +55,8 @@ static bool all_calls_refused(weir_pool *pool, weir_permit *held)
         weir_limiter_freeze(limiter),
         weir_limiter_thaw(limiter),
         weir_limiter_stats(limiter, &stats),
+        weir_pool_partition_stats(pool, NULL, &part),
+        weir_limiter_partition_stats(limiter, NULL, &part),
     };
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         if (results[i] != ECHILD)

@@ -108,8 +108,44 @@ static unsigned submit_all(weir_pool *pool, struct request *requests, unsigned c
     return accepted;
 }
 
+/* ---- what the downstream can do: as many threads as it has servers, and no pool ---- */
+
+struct callers {
+    atomic_bool over;
+    atomic_uint served;
+};
+
+static void *call_on(void *arg)
+{
+    struct callers *callers = arg;
+    while (!atomic_load(&callers->over)) {
+        serve();
+        (void)atomic_fetch_add(&callers->served, 1);
+    }
+    return NULL;
+}
+
+static double capacity_per_s(void)
+{
+    struct callers callers;
+    pthread_t threads[SERVERS];
+    atomic_init(&callers.over, false);
+    atomic_init(&callers.served, 0);
+    for (int i = 0; i < SERVERS; i++)
+        threads[i] = weir_test_start(call_on, &callers);
+    uint64_t begin_ns = weir_now_ns();
+    wait_until(begin_ns + SECOND_NS);
+    double served = atomic_load(&callers.served);
+    double span_ns = (double)(weir_now_ns() - begin_ns);
+    atomic_store(&callers.over, true);
+    for (int i = 0; i < SERVERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    return (served + SERVERS / 2.0) / span_ns * (double)SECOND_NS; /* each is half done, on average */
+}
+
 /* What came of the requests from first on, in the time that their arrival took. */
-static void evaluate(const struct request *requests, unsigned first, unsigned count, struct result *result)
+static void evaluate(const struct request *requests, unsigned first, unsigned count, double capacity,
+                     struct result *result)
 {
     uint64_t begin_ns = requests[first].due_ns - DEADLINE_NS;
     uint64_t end_ns = requests[count - 1].due_ns - DEADLINE_NS;
@@ -127,8 +163,7 @@ static void evaluate(const struct request *requests, unsigned first, unsigned co
     }
     result->offered = count - first;
     result->in_time_of_ran = result->ran > 0 ? (double)result->in_time / result->ran : 0;
-    result->goodput =
-        (double)good * (double)SECOND_NS / (double)(end_ns - begin_ns) * SERVICE_US / (SERVERS * 1000000.0);
+    result->goodput = (double)good * (double)SECOND_NS / (double)(end_ns - begin_ns) / capacity;
 }
 
 static struct result overload(const weir_config *config, unsigned warm_up, unsigned count, bool with_deadlines,
@@ -136,6 +171,7 @@ static struct result overload(const weir_config *config, unsigned warm_up, unsig
 {
     struct result result = {0};
     weir_pool *pool = NULL;
+    double capacity = capacity_per_s();
     struct request *requests = calloc(count, sizeof *requests);
     if (requests == NULL)
         ck_abort_msg("no memory");
@@ -150,12 +186,12 @@ static struct result overload(const weir_config *config, unsigned warm_up, unsig
         done += atomic_load(&requests[i].done);
     result.adds_up = weir_test_adds_up(&stats) && weir_test_adds_up(&last) && done == result.accepted &&
                      last.submitted == result.accepted && last.shed + last.timed_out + result.accepted == count;
-    evaluate(requests, warm_up, count, &result);
+    evaluate(requests, warm_up, count, capacity, &result);
     (void)fprintf(stderr,
-                  "# %-32s offered %u, ran %u, of these in time %.2f %%, goodput %.1f %% of capacity"
+                  "# %-32s offered %u, ran %u, of these in time %.2f %%, goodput %.1f %% of %.0f/s"
                   " (limit %u, queue %u/%u, expired %llu, timed out %llu, shed %llu)\n",
-                  what, result.offered, result.ran, 100 * result.in_time_of_ran, 100 * result.goodput, stats.limit,
-                  stats.queued, stats.queue_depth, (unsigned long long)stats.expired,
+                  what, result.offered, result.ran, 100 * result.in_time_of_ran, 100 * result.goodput, capacity,
+                  stats.limit, stats.queued, stats.queue_depth, (unsigned long long)stats.expired,
                   (unsigned long long)stats.timed_out, (unsigned long long)stats.shed);
     ck_assert_int_eq(weir_pool_destroy(pool), 0);
     free(requests);
@@ -172,8 +208,8 @@ static bool is_slow(void)
     return weir_test_divided(1000, 1) != 1000;
 }
 
-/* Of the jobs that run, nearly all end before their deadline (99 % on a quiet machine, 95 % asserted), and the
- * downstream stays busy. */
+/* Of the jobs that run, nearly all end before their deadline, and the downstream stays busy: all of them, and 97 to
+ * 99 %, on a quiet machine. With WEIR_TEST_FULL half a minute, for the learning of the first seconds weighs in five. */
 START_TEST(test_with_deadlines)
 {
     struct {
@@ -185,13 +221,15 @@ START_TEST(test_with_deadlines)
     for (int i = 0; i < 2; i++) {
         weir_config config = weir_test_plain_config(cases[i].limit, WEIR_QUEUE_AUTO);
         config.algorithm = cases[i].algorithm;
-        struct result result = overload(&config, seconds(1), seconds(cases[i].seconds), true, cases[i].what);
+        unsigned length = getenv("WEIR_TEST_FULL") != NULL ? 30 : cases[i].seconds;
+        struct result result = overload(&config, seconds(1), seconds(length), true, cases[i].what);
         ck_assert(result.adds_up);
         ck_assert_uint_gt(result.ran, 0);
         if (is_slow())
             continue;
+        /* 96 % and 93 % were seen with six times as many busy threads on the machine as it has processors. */
         ck_assert_double_ge(result.in_time_of_ran, 0.95);
-        ck_assert_double_ge(result.goodput, 0.5); /* far from stalled; the figure above is what counts */
+        ck_assert_double_ge(result.goodput, 0.85);
     }
 }
 END_TEST

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "admission/admission.h"
 #include "job_support.h"
 
 #define LIVE_AND_BATCH "live=0.9,batch=0.1"
@@ -371,6 +373,210 @@ START_TEST(free_permits_of_a_share)
 }
 END_TEST
 
+/* ---- figures ---- */
+
+static weir_partition_stats figures(weir_pool *pool, const char *partition)
+{
+    weir_partition_stats stats = {.size = sizeof stats};
+    ck_assert_int_eq(weir_pool_partition_stats(pool, partition, &stats), 0);
+    ck_assert_uint_eq(stats.submitted, stats.queued + stats.running + stats.succeeded + stats.ignored + stats.dropped +
+                                           stats.expired + stats.cancelled);
+    return stats;
+}
+
+/* Each partition's part of what happens, and nobody else's. */
+START_TEST(figures_of_a_partition)
+{
+    enum { LIMIT = 2, DEPTH = 20 };
+    weir_pool *pool = fixed_pool(LIMIT, DEPTH, "live=0.5,batch=0.2");
+    weir_limiter *limiter = weir_pool_limiter(pool);
+    static struct weir_test_task live[2];
+    static struct weir_test_task batch[8];
+    struct weir_test_task late;
+    weir_permit permit = {0};
+    ck_assert_uint_eq(flood(pool, live, 2, "live"), 2);
+    WEIR_TEST_UNTIL(weir_test_tasks_begun(live, 2) == 2);
+    ck_assert_uint_eq(flood(pool, batch, 8, "batch"), 4);
+    weir_partition_stats stats = figures(pool, "live");
+    ck_assert_double_eq_tol(stats.share, 0.5, 1e-12);
+    ck_assert(stats.submitted == 2 && stats.running == 2 && stats.in_flight == 2 && stats.queued == 0);
+    ck_assert(stats.queue_depth == 10 && stats.shed == 0 && stats.waiting == 0);
+    stats = figures(pool, "batch");
+    ck_assert_double_eq_tol(stats.share, 0.2, 1e-12);
+    ck_assert(stats.submitted == 4 && stats.running == 0 && stats.in_flight == 0 && stats.queued == 4);
+    ck_assert(stats.queue_depth == 4 && stats.shed == 1);
+    stats = figures(pool, NULL);
+    ck_assert_double_eq_tol(stats.share, 0.3, 1e-9);
+    ck_assert(stats.submitted == 0 && stats.queue_depth == 6);
+
+    ck_assert_int_eq(weir_job_cancel(&batch[0].job), 0);
+    weir_test_task_init(&late, "batch", 1);
+    late.job.deadline_ns = weir_after_ns(3000000);
+    ck_assert_int_eq(weir_job_trysubmit(pool, &late.job), 0);
+    ck_assert_int_eq(weir_job_wait(&late.job, WEIR_FOREVER), ETIMEDOUT);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 1, "batch", 0), ETIMEDOUT);
+    late.job.deadline_ns = 1;
+    ck_assert_int_eq(weir_job_trysubmit(pool, &late.job), ETIMEDOUT);
+    stats = figures(pool, "batch");
+    ck_assert(stats.submitted == 5 && stats.queued == 3 && stats.cancelled == 1 && stats.expired == 1);
+    ck_assert(stats.timed_out == 2 && stats.shed == 1);
+
+    live[0].outcome = WEIR_DROPPED;
+    live[1].outcome = WEIR_IGNORE;
+    finish(live, 2);
+    finish(batch + 1, 3);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 2, "live", 0), 0);
+    stats = figures(pool, "live");
+    ck_assert(stats.submitted == 3 && stats.dropped == 1 && stats.ignored == 1 && stats.succeeded == 0);
+    ck_assert(stats.in_flight == 2 && stats.running == 1);
+    ck_assert_int_eq(weir_limiter_release(limiter, &permit, WEIR_SUCCESS), 0);
+    stats = figures(pool, "live");
+    ck_assert(stats.succeeded == 1 && stats.in_flight == 0 && stats.running == 0);
+    ck_assert(figures(pool, "batch").succeeded == 3);
+    ck_assert(figures(pool, NULL).submitted == 0);
+    weir_test_task_destroy(&late);
+    ck_assert_int_eq(weir_pool_destroy(pool), 0);
+}
+END_TEST
+
+/* What a shutdown cancels is that of its partition; bad arguments are refused; an old caller's structure is not
+ * overrun. */
+START_TEST(figures_at_the_end)
+{
+    weir_pool *pool = fixed_pool(1, 20, "live=0.25,batch=0.5");
+    static struct weir_test_task first;
+    static struct weir_test_task batch[5];
+    weir_partition_stats stats[2];
+    ck_assert_int_eq(submit(pool, &first, "live"), 0);
+    ck_assert_uint_eq(flood(pool, batch, 5, "batch"), 5);
+    for (int i = 0; i < 4; i++) /* with nodes of the pool, too */
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_task_run, &first), 0);
+    WEIR_TEST_UNTIL(weir_test_task_has_begun(&first));
+    ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_CANCEL, 0), ETIMEDOUT);
+    ck_assert_uint_eq(figures(pool, "batch").cancelled, 5);
+    ck_assert_uint_eq(figures(pool, NULL).cancelled, 4);
+    ck_assert_uint_eq(figures(pool, "live").running, 1);
+    weir_test_task_finish(&first);
+    ck_assert_uint_eq(figures(pool, "live").succeeded, 1);
+
+    ck_assert_int_eq(weir_pool_partition_stats(NULL, "live", stats), EINVAL);
+    ck_assert_int_eq(weir_limiter_partition_stats(NULL, "live", stats), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_stats(pool, "lives", stats), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_stats(pool, "live", NULL), EINVAL);
+    memset(stats, 0x55, sizeof stats);
+    stats[0].size = 0;
+    ck_assert_int_eq(weir_limiter_partition_stats(weir_pool_limiter(pool), "live", stats), 0);
+    ck_assert(stats[0].size == sizeof stats[0] && stats[1].size != 0);
+    ck_assert_uint_eq(stats[0].succeeded, 1);
+    ck_assert_int_eq(weir_pool_destroy(pool), 0);
+}
+END_TEST
+
+/* ---- shares in virtual time ---- */
+
+enum { MOST_PERMITS = 200, ALL = 3, BATCH_INDEX = 2, LIVE_INDEX = 1 };
+
+/* Calls of a downstream on a virtual clock; what asks has always another call. */
+struct course {
+    struct weir__partitions partitions;
+    struct weir__unit units[ALL]; /* one of each partition waits at a time, and is used again */
+    double ends[MOST_PERMITS];    /* of what runs */
+    uint16_t whose[MOST_PERMITS];
+    uint32_t running;
+    uint32_t limit;
+    double now;
+    bool asking[ALL];
+    uint64_t ended[ALL];
+    uint64_t random;
+};
+
+static void ask(struct course *course, uint16_t index)
+{
+    struct weir__partition *partition = &course->partitions.all[index];
+    struct weir__unit *unit = &course->units[index];
+    if (!course->asking[index] || partition->line.first != NULL)
+        return;
+    *unit = (struct weir__unit){.weight = 1, .partition = index, .kind = WEIR__JOB};
+    weir__partition_join(&course->partitions, unit);
+}
+
+/* RTTs from 0.5 to 1. */
+static void serve(struct course *course)
+{
+    for (;;) {
+        ask(course, LIVE_INDEX);
+        ask(course, BATCH_INDEX);
+        struct weir__unit *unit = weir__partitions_next(&course->partitions, course->limit, false);
+        if (unit == NULL || course->running == course->limit)
+            return;
+        weir__partition_leave(&course->partitions, unit);
+        weir__partition_use(&course->partitions, unit->partition, 1);
+        course->ends[course->running] = course->now + 0.5 + 0.5 * weir_test_uniform(&course->random);
+        course->whose[course->running++] = unit->partition;
+    }
+}
+
+static void run_until(struct course *course, double end)
+{
+    for (;;) {
+        uint32_t next = 0;
+        for (uint32_t i = 1; i < course->running; i++)
+            next = course->ends[i] < course->ends[next] ? i : next;
+        if (course->running == 0 || course->ends[next] > end)
+            break;
+        course->now = course->ends[next];
+        course->partitions.all[course->whose[next]].in_use--;
+        course->ended[course->whose[next]]++;
+        course->ends[next] = course->ends[--course->running];
+        course->whose[next] = course->whose[course->running];
+        serve(course);
+    }
+    course->now = end;
+}
+
+static const uint32_t course_limits[] = {10, 20, 47, 64, 100, 200};
+
+/* live=0.9,batch=0.1 and a flood of batch. Live asks for all it can get, off and on: each time it has its share one RTT
+ * later, keeps it as long as it asks, and has 0.89 of what ends; when it asks no more, batch has everything one RTT
+ * later. */
+START_TEST(live_has_its_share_within_an_rtt)
+{
+    static struct course course;
+    memset(&course, 0, sizeof course);
+    course.limit = course_limits[_i];
+    course.random = weir_test_seed();
+    course.asking[BATCH_INDEX] = true;
+    uint32_t share = (uint32_t)(0.9 * course.limit + 1e-9);
+    uint64_t lives = 0;
+    uint64_t batches = 0;
+    ck_assert_int_eq(weir__partitions_init(&course.partitions, LIVE_AND_BATCH), 0);
+    serve(&course);
+    for (int turn = 0; turn < 50; turn++) {
+        run_until(&course, course.now + 3 + weir_test_uniform(&course.random));
+        ck_assert_uint_eq(course.partitions.all[BATCH_INDEX].in_use, course.limit);
+        course.asking[LIVE_INDEX] = true;
+        serve(&course);
+        run_until(&course, course.now + 1); /* the longest RTT */
+        ck_assert_uint_ge(course.partitions.all[LIVE_INDEX].in_use, share);
+        uint64_t live = course.ended[LIVE_INDEX];
+        uint64_t batch = course.ended[BATCH_INDEX];
+        for (int i = 0; i < 40; i++) {
+            run_until(&course, course.now + 0.5);
+            ck_assert_uint_ge(course.partitions.all[LIVE_INDEX].in_use, share);
+        }
+        lives += course.ended[LIVE_INDEX] - live;
+        batches += course.ended[BATCH_INDEX] - batch;
+        course.asking[LIVE_INDEX] = false;
+        if (course.partitions.all[LIVE_INDEX].line.first != NULL)
+            weir__partition_leave(&course.partitions, &course.units[LIVE_INDEX]);
+        run_until(&course, course.now + 1);
+        ck_assert_uint_eq(course.partitions.all[BATCH_INDEX].in_use, course.limit);
+    }
+    ck_assert_double_ge((double)lives / (double)(lives + batches), 0.89);
+    weir__partitions_free(&course.partitions);
+}
+END_TEST
+
 /* ---- floods ---- */
 
 enum { FLOOD_LIMIT = 10, RING = 512 };
@@ -474,11 +680,16 @@ int main(void)
                                   floor_of_zero, NULL};
     const TTest *const queue[] = {places_are_kept, ceilings_are_apart, NULL};
     const TTest *const limiter[] = {limiter_shares, free_permits_of_a_share, NULL};
+    const TTest *const figures_tests[] = {figures_of_a_partition, figures_at_the_end, NULL};
     const TTest *const floods[] = {batch_flood, NULL};
     weir_test_add_group(suite, "names", names);
     weir_test_add_group(suite, "limit", limit);
     weir_test_add_group(suite, "queue", queue);
     weir_test_add_group(suite, "limiter", limiter);
+    weir_test_add_group(suite, "figures", figures_tests);
     weir_test_add_group(suite, "floods", floods);
+    TCase *courses = tcase_create("courses");
+    tcase_add_loop_test(courses, live_has_its_share_within_an_rtt, 0, sizeof course_limits / sizeof course_limits[0]);
+    suite_add_tcase(suite, courses);
     return weir_test_main(suite);
 }

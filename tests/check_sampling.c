@@ -244,6 +244,111 @@ START_TEST(samples_before_the_freeze_count)
 }
 END_TEST
 
+/* The window goes on afresh after a thaw: failures from before the freeze do not lower the limit then. */
+START_TEST(thaw_begins_a_fresh_window)
+{
+    weir_config config = weir_test_config();
+    config.algorithm = WEIR_AIMD;
+    config.initial_limit = 20;
+    config.window_min = config.window_max = 200000000;
+    config.window_samples = 10;
+    config.min_rtt = 1;
+    weir_limiter *limiter = weir_test_limiter(&config);
+    sample_once(limiter, WEIR_SUCCESS); /* the very first sample closes a window */
+    for (int i = 0; i < 9; i++)
+        sample_once(limiter, WEIR_DROPPED);
+    ck_assert_uint_eq(weir_test_stats(limiter).limit, 20);
+    ck_assert_int_eq(weir_limiter_freeze(limiter), 0);
+    ck_assert_int_eq(weir_limiter_thaw(limiter), 0);
+    pass_time(1000000);
+    for (uint64_t end_ns = weir_after_ns(2 * config.window_min); weir_now_ns() < end_ns;)
+        sample_once(limiter, WEIR_SUCCESS);
+    ck_assert_uint_eq(weir_test_stats(limiter).limit, 20); /* one call at a time gives no reason to raise it either */
+    ck_assert_uint_eq(weir_test_stats(limiter).limit_changes, 0);
+    weir_test_destroy(limiter);
+}
+END_TEST
+
+/* ---- callbacks that use their own limiter ---- */
+
+enum { OWN = 80 }; /* more than the samples that fit into the buffer */
+
+static struct own {
+    weir_limiter *limiter;
+    weir_permit permits[OWN];
+    bool released;
+    unsigned failures;
+} own;
+
+static void release_all(const weir_trace_event *event, void *arg)
+{
+    (void)event;
+    (void)arg;
+    for (int i = 0; !own.released && i < OWN; i++)
+        own.failures += weir_limiter_release(own.limiter, &own.permits[i], WEIR_SUCCESS) != 0;
+    own.released = true;
+}
+
+/* A trace gives back more permits than samples fit into the buffer that only its own thread empties. */
+START_TEST(trace_may_release)
+{
+    weir_config config = weir_test_scripted(OWN + 1);
+    config.max_limit = 2 * OWN;
+    config.trace = release_all;
+    own = (struct own){.limiter = weir_test_limiter(&config)};
+    for (int i = 0; i < OWN; i++)
+        weir_test_take(own.limiter, &own.permits[i]);
+    atomic_store(&weir_test_script.limit, OWN + 2);
+    sample_once(own.limiter, WEIR_SUCCESS);
+    weir_stats stats = weir_test_stats(own.limiter);
+    ck_assert(own.released);
+    ck_assert_uint_eq(own.failures, 0);
+    ck_assert_uint_eq(stats.in_flight, 0);
+    ck_assert_uint_eq(stats.succeeded, OWN + 1);
+    weir_test_destroy(own.limiter);
+}
+END_TEST
+
+static unsigned echoes;
+
+static int init_echo(void *state, const weir_config *config)
+{
+    (void)state;
+    (void)config;
+    return 0;
+}
+
+/* Each sample makes another one. */
+static uint32_t echo(void *state, const weir_sample *sample)
+{
+    weir_permit permit = {0};
+    (void)state;
+    (void)sample;
+    if (echoes++ > 100000)
+        return 4;
+    own.failures += weir_limiter_tryacquire(own.limiter, &permit) != 0;
+    pass_time(30000);
+    own.failures += weir_limiter_release(own.limiter, &permit, WEIR_SUCCESS) != 0;
+    return 4;
+}
+
+static const weir_estimator_class echo_class = {.name = "echo", .state_size = 1, .init = init_echo, .update = echo};
+
+/* Nobody is kept at feeding the estimator for as long as samples come. */
+START_TEST(feeding_ends)
+{
+    weir_config config = weir_test_scripted(4);
+    config.estimator_class = &echo_class;
+    own = (struct own){.limiter = weir_test_limiter(&config)};
+    echoes = 0;
+    sample_once(own.limiter, WEIR_SUCCESS);
+    ck_assert_uint_gt(echoes, 1);
+    ck_assert_uint_lt(echoes, 1000);
+    ck_assert_uint_eq(own.failures, 0);
+    weir_test_destroy(own.limiter);
+}
+END_TEST
+
 /* ---- monitor mode and other algorithms ---- */
 
 /* In monitor mode the estimate moves and is published, but MAX_LIMIT is what is enforced. */
@@ -500,10 +605,11 @@ int main(void)
                                                rtt_excludes_the_wait, in_flight_is_that_of_the_grant,
                                                in_flight_of_a_waiter_is_that_of_the_grant,
                                                short_call_raises_the_limit_for_waiters, NULL});
+    weir_test_add_group(suite, "own", (const TTest *const[]){trace_may_release, feeding_ends, NULL});
     weir_test_add_group(suite, "freeze",
                         (const TTest *const[]){frozen_limit_stands_still, thaw_needs_a_freeze,
                                                calls_begun_before_the_thaw_are_not_sampled,
-                                               samples_before_the_freeze_count, NULL});
+                                               samples_before_the_freeze_count, thaw_begins_a_fresh_window, NULL});
     weir_test_add_group(suite, "modes",
                         (const TTest *const[]){monitor_mode_only_watches, monitor_mode_by_flag,
                                                drop_lowers_the_limit_of_aimd, fixed_limit_never_moves, NULL});

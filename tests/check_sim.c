@@ -37,8 +37,8 @@ START_TEST(runs_repeat)
 }
 END_TEST
 
-static const char *const regression[] = {"2",   "2ps", "3",    "4d", "4s2",   "6",    "8exp", "10",
-                                         "11h", "12",  "13x8", "18", "steps", "icap", "i1",   "r2ms"};
+static const char *const regression[] = {"2",    "2ps", "3",     "4d",   "4s2", "6",    "8exp", "10", "11h", "12",
+                                         "13x8", "18",  "steps", "icap", "i1",  "r2ms", "5q",   "15", "15q", "over"};
 
 /* vegas2 reaches the goals of each scenario of the regression, in the mean over three seeds. */
 START_TEST(vegas2_reaches_its_goals)
@@ -91,6 +91,16 @@ START_TEST(mutants_fail)
 }
 END_TEST
 
+/* Deadlines are met because the queue knows of them: with the same jobs one that does not is always late. */
+START_TEST(blind_queue_is_late)
+{
+    struct sim_result blind = play("over-fifo", "vegas2", 1);
+    ck_assert(blind.utilisation > 0.97);
+    ck_assert(blind.in_time < 0.1);
+    ck_assert_ptr_nonnull(sim_missed(sim_find_scenario("over"), &blind));
+}
+END_TEST
+
 /* A fixed limit in a line of c servers behaves as queueing theory says: R = N/mu above the knee, S + d below it. */
 START_TEST(physics_is_right)
 {
@@ -112,6 +122,7 @@ static Suite *sim_suite(void)
     tcase_add_test(tcase, physics_is_right);
     tcase_add_loop_test(tcase, vegas2_reaches_its_goals, 0, sizeof regression / sizeof regression[0]);
     tcase_add_test(tcase, headline_figures_hold);
+    tcase_add_test(tcase, blind_queue_is_late);
     tcase_add_loop_test(tcase, mutants_fail, 0, sizeof mutants / sizeof mutants[0]);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -97,14 +97,14 @@ weir_limiter *weir_test_limiter(const weir_config *config)
 
 weir_stats weir_test_pool_stats(weir_pool *pool)
 {
-    weir_stats stats = {0};
+    weir_stats stats = {.size = sizeof stats};
     (void)weir_pool_stats(pool, &stats);
     return stats;
 }
 
 weir_stats weir_test_limiter_stats(weir_limiter *limiter)
 {
-    weir_stats stats = {0};
+    weir_stats stats = {.size = sizeof stats};
     (void)weir_limiter_stats(limiter, &stats);
     return stats;
 }

@@ -25,6 +25,7 @@ weir_test_programs = \
 	tests/check_vectors \
 	tests/check_estimator \
 	tests/check_algorithms \
+	tests/check_reaction \
 	tests/check_config \
 	tests/check_environment \
 	tests/check_base \
@@ -52,6 +53,7 @@ weir_test_programs = \
 	tests/check_wheel \
 	tests/check_race \
 	tests/check_overload \
+	tests/check_wakes \
 	tests/check_partitions \
 	tests/check_weights \
 	tests/check_fairness \
@@ -95,6 +97,10 @@ tests_check_estimator_LDADD = libweir-test.la
 tests_check_algorithms_SOURCES = tests/check_algorithms.c
 tests_check_algorithms_CFLAGS = $(weir_test_cflags)
 tests_check_algorithms_LDADD = libweir-test.la
+
+tests_check_reaction_SOURCES = tests/check_reaction.c
+tests_check_reaction_CFLAGS = $(weir_test_cflags)
+tests_check_reaction_LDADD = libweir-test.la -lm
 
 tests_check_config_SOURCES = tests/check_config.c tests/config_support.c tests/config_support.h
 tests_check_config_CFLAGS = $(weir_test_cflags)
@@ -216,6 +222,11 @@ tests_check_race_LDADD = libweir-test.la
 tests_check_overload_SOURCES = tests/check_overload.c tests/handle_support.c tests/handle_support.h
 tests_check_overload_CFLAGS = $(weir_test_cflags)
 tests_check_overload_LDADD = libweir-test.la -lm
+
+tests_check_wakes_SOURCES = tests/check_wakes.c tests/handle_support.c tests/handle_support.h
+tests_check_wakes_CFLAGS = $(weir_test_cflags)
+tests_check_wakes_LDADD = libweir-test.la -lm
+tests_check_wakes_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=weir__unpark
 
 tests_check_partitions_SOURCES = tests/check_partitions.c tests/job_support.c tests/job_support.h
 tests_check_partitions_CFLAGS = $(weir_test_cflags)

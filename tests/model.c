@@ -58,12 +58,90 @@ static bool fits(uint32_t weight)
     return model.out + weight <= model.limit || model.out == 0;
 }
 
-bool is_free(uint32_t weight, bool is_job)
+/* Something that waits. */
+struct unit {
+    struct slot *slot;
+    struct direct *direct;
+    uint64_t order;
+    uint32_t weight;
+};
+
+/* The first of a group's line, of those that are served at present. */
+static struct unit head_of(unsigned group)
 {
-    return fits(weight) && (model.held ? !is_job : model.queued == 0);
+    struct unit head = {.order = UINT64_MAX};
+    for (unsigned i = 0; i < SLOTS && !model.held; i++) {
+        struct slot *slot = &model.slots[i];
+        bool waits = slot->state == BLOCKED || slot->state == QUEUED;
+        if (waits && slot->group == group && slot->order < head.order)
+            head = (struct unit){.slot = slot, .order = slot->order, .weight = slot->weight};
+    }
+    for (unsigned i = 0; i < PERMITS; i++) {
+        struct direct *direct = &model.direct[i];
+        if (direct->waiting && direct->group == group && direct->order < head.order)
+            head = (struct unit){.direct = direct, .order = direct->order, .weight = direct->weight};
+    }
+    return head;
 }
 
-bool has_room(unsigned group)
+static bool is_empty(struct unit unit)
+{
+    return unit.slot == NULL && unit.direct == NULL;
+}
+
+/* With partitions all weigh the same. */
+static bool is_guaranteed(unsigned group)
+{
+    return model.in_use[group] + 1 <= group_shares[group] * model.limit + 1e-9;
+}
+
+/* What is guaranteed comes before what is borrowed, then who is behind with its turns. */
+static struct unit next_unit(void)
+{
+    struct unit next = {0};
+    bool claims = false;
+    double time = 0;
+    for (unsigned i = 0; i < model.groups; i++) {
+        struct unit head = head_of(i);
+        if (is_empty(head))
+            continue;
+        bool claim = model.groups > 1 && is_guaranteed(i);
+        if (is_empty(next) || (claim && !claims) || (claim == claims && model.virtual_time[i] < time)) {
+            next = head;
+            claims = claim;
+            time = model.virtual_time[i];
+        }
+    }
+    return next;
+}
+
+static bool goes_first(unsigned group)
+{
+    bool first = is_empty(head_of(group));
+    for (unsigned i = 0; i < model.groups && first; i++)
+        first = is_empty(head_of(i)) || (is_guaranteed(group) && !is_guaranteed(i));
+    return first;
+}
+
+bool is_free(unsigned group, uint32_t weight, bool is_job)
+{
+    if (!fits(weight) || (is_job && model.held))
+        return false;
+    if (model.callers == 0 && (model.held || model.queued + model.blocked == 0))
+        return true;
+    return goes_first(group);
+}
+
+static bool has_blocked(unsigned group)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (model.slots[i].state == BLOCKED && model.slots[i].group == group)
+            return true;
+    }
+    return false;
+}
+
+static bool has_place(unsigned group)
 {
     if (model.groups == 1)
         return model.queued < model.depth;
@@ -77,15 +155,36 @@ bool has_room(unsigned group)
     return left > 0;
 }
 
-static struct slot *oldest_queued(void)
+bool has_room(unsigned group)
 {
-    struct slot *oldest = NULL;
-    for (unsigned i = 0; i < SLOTS; i++) {
-        struct slot *slot = &model.slots[i];
-        if (slot->state == QUEUED && (oldest == NULL || slot->order < oldest->order))
-            oldest = slot;
-    }
-    return oldest;
+    return !has_blocked(group) && has_place(group);
+}
+
+void arrive(unsigned group)
+{
+    bool held = model.held;
+    model.held = false; /* the line counts as it is */
+    if (is_empty(head_of(group)) && model.virtual_time[group] < model.virtual_now)
+        model.virtual_time[group] = model.virtual_now;
+    model.held = held;
+}
+
+static void use(unsigned group, uint32_t weight)
+{
+    model.in_use[group] += weight;
+    model.out += weight;
+    if (model.groups == 1)
+        return;
+    model.virtual_now = model.virtual_time[group];
+    model.virtual_time[group] += weight / group_shares[group];
+}
+
+static void leave_queue(struct slot *slot)
+{
+    model.queued--;
+    model.queued_in[slot->group]--;
+    if (model.queued == 0)
+        model.newest_first = false;
 }
 
 void begin(struct slot *slot)
@@ -93,29 +192,165 @@ void begin(struct slot *slot)
     slot->state = RUNNING;
     slot->unsampled = false;
     slot->above = slot->weight > model.limit;
-    model.queued--;
-    model.queued_in[slot->group]--;
+    leave_queue(slot);
     model.running++;
-    model.out += slot->weight;
+    use(slot->group, slot->weight);
     model.started++;
 }
 
-void admit(struct slot *slot)
+static void enter_queue(struct slot *slot)
 {
     slot->state = QUEUED;
-    slot->order = model.orders++;
     model.queued++;
     model.queued_in[slot->group]++;
     model.submitted++;
 }
 
+void admit(struct slot *slot)
+{
+    arrive(slot->group);
+    slot->order = model.orders++;
+    enter_queue(slot);
+}
+
 void drop(struct slot *slot)
 {
     slot->state = FREE;
-    model.queued--;
-    model.queued_in[slot->group]--;
+    leave_queue(slot);
     model.cancelled++;
     model.delivered += slot->kind == HANDLE_DONE ? 1 : 0;
+}
+
+/* ---- helpers ---- */
+
+static int call(struct helper *helper)
+{
+    struct slot *slot = helper->slot;
+    struct direct *direct = helper->direct;
+    if (slot == NULL)
+        return weir_limiter_acquire_many(weir_pool_limiter(helper->pool), &direct->permit, direct->weight,
+                                         group_names[direct->group], WEIR_FOREVER);
+    if (slot->kind == PLAIN)
+        return weir_pool_submit(helper->pool, model_run, slot);
+    if (slot->kind == COPY)
+        return weir_pool_submit_copy(helper->pool, model_run_copy, &slot, sizeof slot);
+    return weir_job_submit(helper->pool, &slot->job);
+}
+
+static void *help(void *arg)
+{
+    struct helper *helper = arg;
+    for (;;) {
+        while (sem_wait(&helper->work) != 0 && errno == EINTR)
+            ;
+        if (helper->slot == NULL && helper->direct == NULL)
+            return NULL;
+        atomic_store(&helper->answer, call(helper));
+    }
+}
+
+static struct helper helpers[HELPERS]; /* they outlive a pool's model */
+
+void helpers_start(void)
+{
+    for (unsigned i = 0; i < HELPERS; i++) {
+        (void)sem_init(&helpers[i].work, 0, 0);
+        if (pthread_create(&helpers[i].thread, NULL, help, &helpers[i]) != 0)
+            ck_abort_msg("no thread for the test");
+    }
+}
+
+void helpers_end(void)
+{
+    for (unsigned i = 0; i < HELPERS; i++) {
+        helpers[i].slot = NULL;
+        helpers[i].direct = NULL;
+        (void)sem_post(&helpers[i].work);
+        (void)pthread_join(helpers[i].thread, NULL);
+        (void)sem_destroy(&helpers[i].work);
+    }
+}
+
+struct helper *free_helper(void)
+{
+    for (unsigned i = 0; i < HELPERS; i++) {
+        if (helpers[i].slot == NULL && helpers[i].direct == NULL)
+            return &helpers[i];
+    }
+    return NULL;
+}
+
+static void send(struct helper *helper, struct slot *slot, struct direct *direct)
+{
+    helper->slot = slot;
+    helper->direct = direct;
+    helper->pool = model.pool;
+    atomic_store(&helper->answer, -1);
+    (void)sem_post(&helper->work);
+}
+
+void block(struct slot *slot, struct helper *helper)
+{
+    arrive(slot->group);
+    slot->state = BLOCKED;
+    slot->order = model.orders++;
+    slot->helper = helper;
+    model.blocked++;
+    send(helper, slot, NULL);
+}
+
+void wait_for_permits(struct direct *direct, struct helper *helper)
+{
+    arrive(direct->group);
+    direct->waiting = true;
+    direct->order = model.orders++;
+    direct->helper = helper;
+    model.callers++;
+    send(helper, NULL, direct);
+}
+
+/* The helper's call returns as it must, and the helper is free again. */
+static void hear(struct helper **helper, int expected)
+{
+    uint64_t stuck_ns = weir_after_ns(STUCK_NS);
+    while (atomic_load(&(*helper)->answer) == -1) {
+        (void)sched_yield();
+        if (weir_now_ns() > stuck_ns)
+            wrong("a call does not return");
+    }
+    expect(atomic_load(&(*helper)->answer), expected, "a call that was blocked");
+    (*helper)->slot = NULL;
+    (*helper)->direct = NULL;
+    *helper = NULL;
+}
+
+/* Those that are served are told so, and nobody else. */
+static void hear_helpers(void)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct slot *slot = &model.slots[i];
+        if (slot->helper != NULL && slot->state != BLOCKED)
+            hear(&slot->helper, 0);
+        else if (slot->helper != NULL && atomic_load(&slot->helper->answer) != -1)
+            wrong("a submitter was served out of turn");
+    }
+    for (unsigned i = 0; i < PERMITS; i++) {
+        struct direct *direct = &model.direct[i];
+        if (direct->helper != NULL && !direct->waiting) {
+            hear(&direct->helper, 0);
+            direct->start_ns = weir_now_ns();
+        } else if (direct->helper != NULL && atomic_load(&direct->helper->answer) != -1) {
+            wrong("a caller was served out of turn");
+        }
+    }
+}
+
+void hold(struct direct *direct)
+{
+    use(direct->group, direct->weight);
+    direct->start_ns = weir_now_ns();
+    direct->unsampled = false;
+    direct->above = direct->weight > model.limit;
 }
 
 /* ---- looking ---- */
@@ -186,7 +421,8 @@ static bool agrees(const weir_stats *stats)
            stats->dropped == model.ended[WEIR_DROPPED] && stats->expired == model.expired &&
            stats->cancelled == model.cancelled && stats->shed == model.shed && stats->timed_out == model.timed_out &&
            stats->frozen == model.frozen && atomic_load(&weir_test_script.updates) == model.samples &&
-           stats->waiting == 0 && atomic_load(&entered) == model.started && atomic_load(&delivered) == model.delivered;
+           stats->waiting == model.blocked + model.callers && atomic_load(&entered) == model.started &&
+           atomic_load(&delivered) == model.delivered;
 }
 
 /* The published limit is the estimate, or covers a heavier job, but is never more than that job needs. */
@@ -207,6 +443,17 @@ static void check_limit(const weir_stats *stats)
         wrong("the limit is above the estimate without need");
 }
 
+/* The figures of the partitions add up to it, and each has what the model says. */
+static void check_groups(void)
+{
+    for (unsigned i = 0; i < model.groups; i++) {
+        weir_partition_stats stats = {.size = sizeof stats};
+        expect(weir_pool_partition_stats(model.pool, group_names[i], &stats), 0, "partition stats");
+        if (stats.queued != model.queued_in[i] || stats.in_flight != model.in_use[i])
+            wrong("a partition has other figures");
+    }
+}
+
 void settle(void)
 {
     uint64_t stuck_ns = weir_after_ns(STUCK_NS);
@@ -220,6 +467,7 @@ void settle(void)
             wrong("it does not come true");
     }
     check_limit(&stats);
+    check_groups();
 }
 
 void begin_seen(void)
@@ -240,37 +488,79 @@ void begin_seen(void)
     }
 }
 
-/* All weigh the same, so it is known how many begin; who they are is read from the pool, and they must be the first of
- * their partition. */
-static void begin_in_groups(void)
+/* After a race the pool tells whose turn it is. */
+static void adopt_turns(void)
 {
-    uint32_t starts = model.out < model.limit ? model.limit - model.out : 0;
-    if (starts > model.queued)
-        starts = model.queued;
-    uint64_t aim = model.started + starts;
-    uint64_t stuck_ns = weir_after_ns(STUCK_NS);
-    while (atomic_load(&entered) != aim) {
-        (void)sched_yield();
-        if (weir_now_ns() > stuck_ns)
-            wrong("jobs do not begin");
-    }
-    begin_seen();
+    weir_limiter *limiter = weir_pool_limiter(model.pool);
+    weir__lock(limiter);
+    for (unsigned i = 0; i < model.groups; i++)
+        model.virtual_time[i] = limiter->partitions.all[i].virtual_time;
+    model.virtual_now = limiter->partitions.virtual_now;
+    weir__unlock(limiter);
+    model.raced = false;
 }
 
-/* Without partitions it is the first in line, as long as it fits. */
-static void begin_in_line(void)
+/* While a queue stands the newest with a deadline is served in the place of the first job. */
+static struct slot *instead_of(struct slot *first)
 {
-    for (struct slot *slot = oldest_queued(); slot != NULL && fits(slot->weight); slot = oldest_queued())
-        begin(slot);
+    struct slot *newest = first;
+    for (unsigned i = 0; model.newest_first && i < SLOTS; i++) {
+        struct slot *slot = &model.slots[i];
+        if (slot->state == QUEUED && slot->group == first->group && slot->kind >= HANDLE &&
+            slot->job.deadline_ns != 0 && fits(slot->weight) && (newest == first || slot->order > newest->order))
+            newest = slot;
+    }
+    return newest;
+}
+
+static void serve(struct unit unit)
+{
+    if (unit.direct != NULL) {
+        unit.direct->waiting = false;
+        model.callers--;
+        hold(unit.direct);
+        return;
+    }
+    struct slot *slot = unit.slot;
+    if (slot->state == BLOCKED) {
+        model.blocked--;
+        enter_queue(slot);
+    } else {
+        slot = instead_of(slot);
+    }
+    begin(slot);
+}
+
+static struct slot *first_blocked(unsigned group)
+{
+    struct slot *first = NULL;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct slot *slot = &model.slots[i];
+        if (slot->state == BLOCKED && slot->group == group && (first == NULL || slot->order < first->order))
+            first = slot;
+    }
+    return first;
+}
+
+static void admit_blocked(void)
+{
+    for (unsigned i = 0; i < model.groups; i++) {
+        for (struct slot *slot = first_blocked(i); slot != NULL && has_place(i); slot = first_blocked(i)) {
+            model.blocked--;
+            enter_queue(slot);
+        }
+    }
 }
 
 void dispatch(void)
 {
-    if (!model.held && model.groups == 1)
-        begin_in_line();
-    else if (!model.held)
-        begin_in_groups();
+    for (struct unit unit = next_unit(); !is_empty(unit) && fits(unit.weight); unit = next_unit())
+        serve(unit);
+    admit_blocked();
     settle();
+    if (model.raced)
+        adopt_turns();
+    hear_helpers();
     for (unsigned i = 0; i < SLOTS; i++) {
         if (model.slots[i].state == RUNNING && atomic_load(&model.slots[i].runs) != 1)
             wrong("the wrong job runs");
@@ -305,6 +595,7 @@ void model_open(unsigned number)
     config.max_limit = MOST_WEIGHT;
     model.pool = weir_test_pool(&config);
     model.last.limit = model.limit;
+    model.last.queued = 0;
     for (unsigned i = 0; i < SLOTS; i++)
         (void)sem_init(&model.slots[i].go, 0, 0);
     atomic_store(&entered, 0);
@@ -316,6 +607,12 @@ void model_close(void)
     weir_shutdown how = below(2) == 0 ? WEIR_FINISH : WEIR_CANCEL;
     uint32_t left = model.running + (how == WEIR_FINISH ? model.queued : 0);
     expect(weir_pool_shutdown(model.pool, how, 0), left > 0 ? ETIMEDOUT : 0, "shutdown");
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (model.slots[i].state == BLOCKED) {
+            hear(&model.slots[i].helper, ESHUTDOWN);
+            model.slots[i].state = FREE;
+        }
+    }
     struct slot late = {.job = WEIR_JOB_INIT(model_run, &late)};
     expect(weir_job_trysubmit(model.pool, &late.job), ESHUTDOWN, "a submit after shutdown");
     for (unsigned i = 0; i < SLOTS; i++)

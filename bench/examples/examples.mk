@@ -4,6 +4,7 @@
 # The programs that README.md and the manual pages show. `make examples` builds them; tests/examples.test compares them
 # with what is shown, compiles and runs them.
 EXAMPLES = \
+	bench/examples/breaker \
 	bench/examples/completions \
 	bench/examples/config \
 	bench/examples/custom \
@@ -21,6 +22,8 @@ EXTRA_PROGRAMS += $(EXAMPLES)
 EXTRA_DIST += bench/examples/.clang-format bench/examples/epoll_loop.c bench/examples/uv_loop.c
 # They see the public headers only, as an outside program does.
 EXAMPLES_CPPFLAGS = -I$(top_srcdir)/include -D_POSIX_C_SOURCE=200809L
+bench_examples_breaker_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_breaker_LDADD = libweir.la
 bench_examples_completions_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_completions_LDADD = libweir.la
 bench_examples_config_CPPFLAGS = $(EXAMPLES_CPPFLAGS)

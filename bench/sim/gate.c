@@ -23,6 +23,7 @@ void sim_gate_open(struct sim_world *world, uint32_t index, const struct sim_con
 {
     struct sim_client *client = &world->clients[index];
     const struct sim_scenario *s = world->scenario;
+    sim_boundary_open(client);
     client->depth = 16;
     client->limit = 1;
     client->skew = (int64_t)(s->skew_ms * 1e6 * sim_normal(&world->noise));
@@ -102,11 +103,8 @@ static void dispatch(struct sim_world *world, uint32_t index)
     while (client->joined && client->in_flight < client->limit) {
         struct sim_job job = {.intended = world->now, .parent = SIM_NONE};
         if (!endless(world, index)) {
-            if (client->queued == 0)
+            if (!sim_boundary_take(world, client, &job))
                 return;
-            job = client->line[client->head];
-            client->head = (client->head + 1) % client->room;
-            client->queued--;
         }
         grant(world, index, &job);
     }
@@ -157,25 +155,13 @@ void sim_gate_arrive(struct sim_world *world, uint32_t index, const struct sim_j
 {
     struct sim_client *client = &world->clients[index];
     world->arrivals_count += job->parent == SIM_NONE;
-    bool unlimited = world->scenario->blocking || world->scenario->model == SIM_NESTED;
-    if (client->in_flight >= client->limit && client->queued >= client->depth && !unlimited) {
+    if (!sim_boundary_admits(world, client, job)) {
         shed(world, index, job);
         return;
     }
     put_in_line(client, job);
     dispatch(world, index);
-}
-
-/* How many jobs may wait: the library's own rule. */
-static void size_line(const struct sim_world *world, struct sim_client *client)
-{
-    weir_figures figures = {0};
-    (void)weir_estimator_figures(client->estimator, &figures);
-    struct weir__depth_terms terms = {.limit = client->limit,
-                                      .rtt_ns =
-                                          figures.rtt_ns > 0 ? (double)figures.rtt_ns : world->truth.mean_s * SIM_NS,
-                                      .reaction_ns = weir_estimator_reaction_ns(client->estimator)};
-    client->depth = weir__depth_settle((uint32_t)client->depth, weir__depth(&world->config, &terms));
+    sim_boundary_queued(world, client);
 }
 
 static uint32_t twist(const struct sim_world *world, struct sim_client *client, const struct sim_call *call,
@@ -227,9 +213,8 @@ static void tell_estimator(struct sim_world *world, struct sim_client *client, c
     uint32_t limit = weir_estimator_update(client->estimator, &sample);
     note_decision(world, client, limit);
     client->limit = twist(world, client, call, limit);
-    if (limit != client->last && world->scenario->demand != SIM_BUSY)
-        size_line(world, client);
     client->last = limit;
+    sim_boundary_ended(world, client, &sample);
 }
 
 void sim_gate_inner(struct sim_world *world, uint32_t parent)
@@ -250,6 +235,7 @@ void sim_gate_return(struct sim_world *world, uint32_t id)
         client->completed++;
     if (call.parent == SIM_NONE)
         sim_saw_rtt(world, &call);
+    sim_boundary_returned(world, &call);
     if (client->estimator != NULL)
         tell_estimator(world, client, &call);
     dispatch(world, call.client);

@@ -24,6 +24,9 @@ static const struct column columns[] = {
     {"<0.7", FIGURE(below), 100, 1, false},        {"peak", FIGURE(peak), 1, 2, false},
     {"limit", FIGURE(mean_limit), 1, 2, false},    {"jain", FIGURE(jain), 1, 2, false},
     {"shed %", FIGURE(shed), 100, 1, false},       {"avoid. %", FIGURE(avoidable), 100, 2, false},
+    {"queue", FIGURE(queue_peak), 1, 0, false},    {"/raw", FIGURE(queue_cover), 1, 2, false},
+    {"/climb", FIGURE(queue_climb), 1, 2, false},  {"in time", FIGURE(in_time), 100, 2, false},
+    {"goodput", FIGURE(goodput), 100, 1, true},
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 

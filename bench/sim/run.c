@@ -308,5 +308,6 @@ void sim_run(const struct sim_scenario *scenario, const struct sim_controller *c
     world->now = end;
     sim_account(world);
     sim_evaluate(world, result);
+    sim_boundary_evaluate(world, result);
     dispose(world);
 }

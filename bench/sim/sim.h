@@ -86,6 +86,8 @@ struct sim_scenario {
     double knee;        /* CONTENTION: the optimum, sigma is 0.02 */
     bool retries;       /* three, 10 ms apart, of a call that was shed */
     bool blocking;      /* open-loop callers wait instead of being shed */
+    double deadline_ms; /* of each job, from its arrival; 0: none */
+    bool blind;         /* the queue does not know of deadlines */
     double warm_s;      /* before this nothing is measured */
     unsigned initial;   /* limit; 0: the algorithm's own */
     unsigned max_limit; /* 0: 1000 */
@@ -189,9 +191,15 @@ struct sim_result {
     double peak;       /* most in flight once all clients are there, by the optimum */
     double mean_limit; /* by the optimum */
     double jain;
-    double shed;      /* share of arrivals */
-    double avoidable; /* share of arrivals shed while demand was below the capacity */
-    double update_ns; /* only filled by --cost */
+    double shed;        /* share of arrivals */
+    double avoidable;   /* share of arrivals shed while demand was below the capacity */
+    double update_ns;   /* only filled by --cost */
+    double queue_peak;  /* jobs */
+    double queue_raw;   /* mean depth by the library's arithmetic, before its bounds */
+    double queue_cover; /* peak by that */
+    double queue_climb; /* peak by that of a demand step, for the time that the limit climbed */
+    double in_time;     /* share of the jobs that ran */
+    double goodput;     /* jobs that ended in time, of what the downstream could do */
     struct sim_phase_result phases[SIM_PHASES];
 };
 

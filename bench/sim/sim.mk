@@ -3,6 +3,7 @@
 
 # The simulator. It links the library's own objects: `make bench-sim` prints the table, SIM_FLAGS goes to the program.
 sim_sources = \
+	bench/sim/boundary.c \
 	bench/sim/controllers.c \
 	bench/sim/downstream.c \
 	bench/sim/evaluate.c \

@@ -24,6 +24,27 @@ struct sim_call {
     bool inside;        /* counted by the downstream */
 };
 
+/* What the library keeps about the queue of a pool. */
+struct sim_boundary {
+    struct weir__flow flow;
+    struct weir__demand demand;
+    struct weir__depth_meter meter;
+    struct weir__standing standing;
+    struct weir__asked asked;
+};
+
+/* What is measured about queues. */
+struct sim_queue {
+    double peak;
+    double raw_sum;
+    double raw_count;
+    bool stepped;
+    uint64_t step_at;
+    double step_rate; /* calls per second that the limit allowed then */
+    double climb_s;   /* until it allowed what is asked for; 0: not yet */
+    double ran, in_time, expired;
+};
+
 /* A job that waits for a permit. */
 struct sim_job {
     uint64_t intended;
@@ -46,6 +67,7 @@ struct sim_client {
     struct sim_job *line; /* ring */
     size_t head, queued, room;
     size_t depth;
+    struct sim_boundary boundary;
 };
 
 /* Busy integral, RTTs and limits of one phase. */
@@ -94,6 +116,7 @@ struct sim_world {
     uint64_t tokens_at;
 
     /* measurement */
+    struct sim_queue boundary;
     struct sim_tally tallies[SIM_PHASES];
     struct sim_histogram total; /* latency from the intended arrival */
     uint64_t used_at;
@@ -132,6 +155,20 @@ void sim_gate_arrive(struct sim_world *world, uint32_t client, const struct sim_
 void sim_gate_return(struct sim_world *world, uint32_t call);
 void sim_gate_follow_oracle(struct sim_world *world);
 void sim_gate_inner(struct sim_world *world, uint32_t parent); /* NESTED: the next inner call of an outer one */
+
+/* ---- boundary.c ---- */
+void sim_boundary_open(struct sim_client *client);
+/* Whether a job may join the queue, or begin. */
+bool sim_boundary_admits(struct sim_world *world, struct sim_client *client, const struct sim_job *job);
+/* Takes the next job out of the queue; false: there is none. */
+bool sim_boundary_take(struct sim_world *world, struct sim_client *client, struct sim_job *job);
+/* The queue is as long as it gets. */
+void sim_boundary_queued(struct sim_world *world, const struct sim_client *client);
+/* The estimator has had a sample. */
+void sim_boundary_ended(struct sim_world *world, struct sim_client *client, const weir_sample *sample);
+/* A call is back. */
+void sim_boundary_returned(struct sim_world *world, const struct sim_call *call);
+void sim_boundary_evaluate(const struct sim_world *world, struct sim_result *result);
 
 /* ---- run.c ---- */
 uint32_t sim_call_new(struct sim_world *world);

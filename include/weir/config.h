@@ -52,6 +52,8 @@ typedef struct weir_trace_event {
     double throughput;      /* X, completions per second */
     uint32_t in_flight;     /* N, permits out at that moment */
     uint32_t queue_depth;   /* D after the change */
+    const char *depth_term; /* constant string: the term or bound that decides on D, see weir_stats */
+    uint64_t reaction_ns;   /* T_r after the change */
 } weir_trace_event;
 
 typedef void weir_trace_fn(const weir_trace_event *event, void *arg);

@@ -80,6 +80,9 @@ WEIR_API weir_limiter *weir_pool_limiter(weir_pool *pool);
 
 WEIR_API int weir_pool_stats(weir_pool *pool, weir_stats *stats);
 
+/* Of one of the pool's partitions, or with NULL of what names none. EINVAL: there is no such partition. */
+WEIR_API int weir_pool_partition_stats(weir_pool *pool, const char *partition, weir_partition_stats *stats);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,7 +46,37 @@ typedef struct weir_stats {
     uint64_t timed_out; /* refused with ETIMEDOUT; not in submitted */
     uint64_t worker_start_failures;
     uint64_t limit_changes;
+
+    /* demand, of a pool; see weir_stats(3) */
+    double arrival_rate;    /* lambda: jobs submitted per second, refused ones included; 0: unknown, or callers block */
+    double burstiness;      /* c_a^2 of the arrivals; 1 for a Poisson process */
+    const char *depth_term; /* constant string: the term or bound that decides on queue_depth */
 } weir_stats;
+
+/* The part of one partition, jobs and direct calls together, of one instant:
+ *     submitted = queued + running + succeeded + ignored + dropped + expired + cancelled. */
+typedef struct weir_partition_stats {
+    size_t size; /* as in weir_stats */
+
+    /* gauges */
+    double share;         /* guaranteed, of the limit and of queue_depth; 0: none */
+    uint32_t in_flight;   /* permits in use */
+    uint32_t running;     /* jobs and calls that hold them */
+    uint32_t queued;      /* jobs that wait for a permit */
+    uint32_t queue_depth; /* places in the queue that are guaranteed to it */
+    uint32_t waiting;     /* callers blocked in submit or acquire */
+    uint32_t reserved;
+
+    /* counters, since creation */
+    uint64_t submitted;
+    uint64_t succeeded;
+    uint64_t ignored;
+    uint64_t dropped;
+    uint64_t expired;
+    uint64_t cancelled;
+    uint64_t shed;      /* refused with EAGAIN; not in submitted */
+    uint64_t timed_out; /* refused with ETIMEDOUT; not in submitted */
+} weir_partition_stats;
 
 #ifdef __cplusplus
 }

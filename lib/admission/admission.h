@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <weir/config.h>
+#include <weir/estimator.h>
 
 #include "base/base.h"
 
@@ -90,8 +91,12 @@ struct weir__partition {
     uint32_t queued;            /* guarded by lock: jobs in the line */
     uint32_t submitters;        /* guarded by lock: submitters in the line */
     uint32_t callers;           /* guarded by lock: callers in the line */
-    uint64_t granted;           /* guarded by lock: units ever */
+    uint64_t submitted;         /* guarded by lock: jobs that were admitted, calls that were granted */
+    uint64_t ended[3];          /* guarded by lock: of these, by weir_outcome */
+    uint64_t expired;           /* guarded by lock */
+    uint64_t cancelled;         /* guarded by lock */
     uint64_t shed;              /* guarded by lock: refused at the ceiling */
+    uint64_t timed_out;         /* guarded by lock: refused after a wait, or for a deadline */
     double virtual_time;        /* guarded by lock: note:virtual-time */
 };
 
@@ -111,6 +116,9 @@ void weir__partitions_free(struct weir__partitions *partitions);
 /* The index of a name, NULL being the first; -1: unknown. */
 int weir__partition_find(const struct weir__partitions *partitions, const char *name);
 
+/* Something comes to a partition, to wait or to be granted permits at once. */
+void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index);
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit);
 /* A job goes back to the head of its line. */
 void weir__partition_return(struct weir__partitions *partitions, struct weir__unit *unit);
@@ -128,9 +136,58 @@ bool weir__partition_goes_first(const struct weir__partitions *partitions, uint1
 /* Books permits that a partition gets, reserved or in flight. */
 void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight);
 
+/* Places of a queue of the given depth that a partition is guaranteed. */
+uint32_t weir__partition_places(const struct weir__partition *partition, uint32_t depth);
+
 /* Whether the queue of the given depth has a place for one more job of the partition. A place guaranteed to another
  * partition is none. */
 bool weir__partition_has_room(const struct weir__partitions *partitions, uint16_t index, uint32_t depth);
+
+/* ---- flow.c: measuring periods ---- */
+
+/* Completions of the running measuring period. */
+struct weir__flow {
+    uint64_t period_start_ns; /* 0 before the first sample */
+    uint64_t count;
+    uint64_t rtt_sum_ns;
+    double rtt_squares;      /* sum, ns^2 */
+    double rtt_ns;           /* mean of the last period, 0 before the first */
+    double rtt_deviation_ns; /* standard deviation over the last period */
+    double throughput;       /* completions per second of the last period */
+};
+
+/* True when the sample closed a measuring period. */
+bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample);
+
+/* A call takes longer than this less often than once in a hundred, unless its time varies wildly. */
+double weir__flow_slow_rtt_ns(const struct weir__flow *flow);
+
+/* ---- demand.c: how fast work comes, and how evenly ---- */
+
+/* What the owner of a queue has counted since its creation. */
+struct weir__asked {
+    uint64_t arrivals; /* jobs that were submitted, admitted or not */
+    uint64_t blocked;  /* of these, those whose submitter had to wait */
+    bool blocking;     /* somebody waits now */
+    double patience;   /* ns a job has from its submit to its deadline, on average of late; 0: jobs carry none */
+};
+
+/* Arrivals by measuring periods. */
+struct weir__demand {
+    double rate;       /* lambda, jobs per ns over the last period; 0: unknown, or callers block */
+    double dispersion; /* c_a^2: variance of the count of a period by its mean; 1 for Poisson arrivals */
+    double patience;   /* as in struct weir__asked */
+
+    uint64_t begin_ns;        /* of the present period; 0: none has begun */
+    struct weir__asked begun; /* as of then */
+    double count;             /* arrivals of the last period */
+    double length;            /* ns of the last period; 0: there was none */
+};
+
+void weir__demand_init(struct weir__demand *demand);
+
+/* A period has ended and the next begins. */
+void weir__demand_measure(struct weir__demand *demand, uint64_t now_ns, const struct weir__asked *asked);
 
 /* ---- depth.c: the bound of the queue ---- */
 
@@ -138,13 +195,68 @@ struct weir__depth_terms {
     double limit;         /* L, permits */
     double rtt_ns;        /* R, the mean over the last measuring period */
     uint64_t reaction_ns; /* T_r; 0: the limit never moves */
+    double rate;          /* X, completions per ns that the limit allows; 0: L/R */
+    double arrivals;      /* lambda, per ns; 0: not measurable */
+    double dispersion;    /* c_a^2 */
+    double climb_ns;      /* T_up, until the limit that climbs now lets lambda through; 0: it does not climb */
+    double dip;           /* 1 - f: the share of the limit that a drain takes away */
+    double dip_ns;        /* and for how long */
+    double affordable_ns; /* B: the wait that jobs can afford; 0: they do not say */
 };
 
-/* D in jobs, within the configuration's bounds. */
-uint32_t weir__depth(const weir_config *config, const struct weir__depth_terms *terms);
+/* D in jobs, within the configuration's bounds. *term becomes the name of the term or bound that decides, a constant
+ * string. */
+uint32_t weir__depth(const weir_config *config, const struct weir__depth_terms *terms, const char **term);
 
 /* The depth to go on with: current, unless wanted differs from it by more than a quarter. */
 uint32_t weir__depth_settle(uint32_t current, uint32_t wanted);
+
+/* What the depth is made of, from one measuring period to the next. */
+struct weir__depth_meter {
+    double rate;      /* X as held */
+    uint64_t low_ns;  /* since when less than that has been measured; 0: not */
+    double limits[2]; /* of the two periods before */
+    double growth;    /* of the limit over the last period, logarithm per ns; 0: none */
+    uint64_t look_ns; /* end of the last period */
+};
+
+/* A period has ended. rate: the completions per ns that were measured or that the limit allows, whichever is more. */
+void weir__depth_measure(struct weir__depth_meter *meter, uint64_t now_ns, double limit, double rate,
+                         uint64_t reaction_ns);
+
+/* How long the limit would climb on, as it does now, to the level; 0: it does not climb, or is there. */
+double weir__depth_climb_ns(const struct weir__depth_meter *meter, double limit, double level);
+
+/* Both, at the end of a period, and the terms that follow. */
+struct weir__depth_look {
+    uint64_t now_ns;
+    double limit;
+    uint64_t reaction_ns;
+    double dip;
+    double dip_ns;
+    struct weir__asked asked;
+};
+struct weir__depth_terms weir__depth_look(const struct weir__flow *flow, struct weir__demand *demand,
+                                          struct weir__depth_meter *meter, const struct weir__depth_look *look);
+
+/* ---- standing.c: jobs with deadlines in a queue ---- */
+
+/* Whether a queue stands; see the file. */
+struct weir__standing {
+    bool newest_first; /* it does */
+    uint32_t least;    /* jobs queued since the look began, at the least */
+    uint64_t begin_ns; /* of the present look at the queue */
+};
+
+/* The queue has become shorter. */
+void weir__standing_watch(struct weir__standing *standing, uint32_t queued);
+
+/* Now and then, at best at each end of a job. */
+void weir__standing_look(struct weir__standing *standing, uint64_t now_ns, uint64_t reaction_ns, uint32_t queued,
+                         uint32_t limit);
+
+/* Whether a job behind so many others would start too late to end, one RTT later, in the time left. */
+bool weir__wait_is_hopeless(uint32_t queued, double rtt_ns, uint32_t limit, uint64_t left_ns);
 
 /* ---- wheel.c: deadlines of what waits ---- */
 

@@ -102,11 +102,17 @@ static struct weir__unit *next_submitter(struct weir__unit *unit)
     return unit;
 }
 
+void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
+        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+}
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit)
 {
     struct weir__partition *partition = &partitions->all[unit->partition];
-    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
-        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+    weir__partition_arrive(partitions, unit->partition);
     weir__line_append(&partition->line, unit);
     count_unit(partitions, unit, 1);
     if (unit->kind == WEIR__SUBMITTER && partition->blocked == NULL)
@@ -213,7 +219,6 @@ void weir__partition_use(struct weir__partitions *partitions, uint16_t index, ui
 {
     struct weir__partition *partition = &partitions->all[index];
     partition->in_use += weight;
-    partition->granted++;
     if (partitions->count == 1)
         return;
     if (partition->share > 0) { /* note:virtual-time */
@@ -224,13 +229,18 @@ void weir__partition_use(struct weir__partitions *partitions, uint16_t index, ui
 
 /* ---- room in the queue ---- */
 
+uint32_t weir__partition_places(const struct weir__partition *partition, uint32_t depth)
+{
+    return (uint32_t)floor(partition->share * depth + TOLERANCE);
+}
+
 bool weir__partition_has_room(const struct weir__partitions *partitions, uint16_t index, uint32_t depth)
 {
     if (partitions->count == 1)
         return partitions->queued < depth;
     uint64_t kept = 0; /* places that others are guaranteed and do not use */
     for (uint16_t i = 0; i < partitions->count; i++) {
-        uint32_t places = (uint32_t)floor(partitions->all[i].share * depth + TOLERANCE);
+        uint32_t places = weir__partition_places(&partitions->all[i], depth);
         uint32_t queued = partitions->all[i].queued;
         if (i == index && queued < places)
             return true;

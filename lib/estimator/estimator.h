@@ -42,6 +42,17 @@ int weir__estimator_settle(weir_config *config);
 /* As weir_estimator_create, from a configuration that is resolved and settled. */
 int weir__estimator_create(weir_estimator **estimator, const weir_config *config);
 
+/* Forgets what the present window has seen, and begins another at the given time: in between the samples were withheld.
+ * What closed windows have taught stays. A caller's own algorithm is not told. */
+void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns);
+
+/* The greatest dip that the algorithm makes on purpose. */
+struct weir__drain {
+    double share;       /* of the limit that is gone meanwhile; 0: it never drains */
+    double duration_ns; /* about */
+};
+struct weir__drain weir__estimator_drain(const weir_estimator *estimator);
+
 /* The algorithms below reproduce Netflix/concurrency-limits at commit 78a74b98 to the bit: each double operation
  * is one IEEE operation in the order written (hence -ffp-contract=off). Their parameters have wider ranges here than in
  * the configuration, for the recorded runs of the reference use them. Where the reference throws, wraps or gets stuck
@@ -187,6 +198,9 @@ struct weir__window {
 };
 
 void weir__window_init(struct weir__window *window, const struct weir__window_parameters *parameters);
+
+/* Begins a window afresh. */
+void weir__window_restart(struct weir__window *window, uint64_t now_ns);
 
 /* Takes in a sample. True: it closed a window, and summary is what the window says. */
 bool weir__window_add(struct weir__window *window, const weir_sample *sample, weir_sample *summary);

@@ -119,6 +119,12 @@ static void close_window(struct weir__window *window, uint64_t end_ns)
     clear(window);
 }
 
+void weir__window_restart(struct weir__window *window, uint64_t now_ns)
+{
+    window->close_ns = weir__add_u64(now_ns, window->length_ns);
+    clear(window);
+}
+
 bool weir__window_add(struct weir__window *window, const weir_sample *sample, weir_sample *summary)
 {
     const struct weir__window_parameters *p = &window->parameters;

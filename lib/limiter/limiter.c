@@ -46,6 +46,8 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     limiter->estimate = weir_estimator_limit(limiter->estimator);
     limiter->limit = config->mode == WEIR_MONITOR ? config->max_limit : limiter->estimate;
     limiter->depth = initial_depth(config);
+    limiter->depth_term = config->queue_depth != WEIR_QUEUE_AUTO ? "fixed" : "initial";
+    weir__demand_init(&limiter->demand);
     limiter->reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
     (void)weir_estimator_figures(limiter->estimator, &limiter->figures);
     if (backlog != NULL)
@@ -143,6 +145,7 @@ int weir_limiter_thaw(weir_limiter *limiter)
         error = EINVAL;
     } else if (--limiter->frozen == 0) {
         limiter->thaw_ns = now;
+        limiter->thawed = true;
     }
     weir__unlock(limiter);
     return error;

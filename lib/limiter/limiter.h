@@ -34,19 +34,12 @@ struct weir__backlog {
     void (*settle)(void *owner, struct weir__wakes *wakes);
     /* Without the lock: what the wakes ask for besides waking. */
     void (*after)(void *owner, const struct weir__wakes *wakes);
+    /* How much it has been asked for, under lock. */
+    void (*demand)(void *owner, struct weir__asked *asked);
     uint32_t reserved; /* guarded by lock: permits set aside for jobs that have not begun */
     uint32_t nested;   /* guarded by lock: permits of jobs that wait for other jobs */
     uint32_t awaited;  /* guarded by lock: the heaviest of those other jobs */
     bool held;         /* guarded by lock: paused, no job gets a permit */
-};
-
-/* Completions of the running measuring period, for the queue's depth. */
-struct weir__flow {
-    uint64_t period_start_ns; /* owner: the estimating thread; 0 before the first sample */
-    uint64_t count;           /* owner: the estimating thread */
-    uint64_t rtt_sum_ns;      /* owner: the estimating thread */
-    double rtt_ns;            /* owner: the estimating thread; mean of the last period, 0 before the first */
-    double throughput;        /* owner: the estimating thread; completions per second of the last period */
 };
 
 /* Weights above 1 that are out. The limit never counts as less than the heaviest: what runs may have been granted
@@ -82,7 +75,10 @@ struct weir_limiter {
     uint32_t holders;               /* guarded by lock: permits of direct callers, not weighted */
     uint32_t frozen;                /* guarded by lock */
     uint32_t depth;                 /* guarded by lock: D */
+    const char *depth_term;         /* guarded by lock: what decides on it, a constant string */
+    struct weir__demand demand;     /* guarded by lock */
     uint64_t thaw_ns;               /* guarded by lock: calls that began before are not sampled */
+    bool thawed;                    /* guarded by lock: the estimator's window is to begin afresh at thaw_ns */
     struct weir__counters counters; /* guarded by lock */
     weir_figures figures;           /* guarded by lock: as of the last sample processed */
     uint64_t reaction_ns;           /* guarded by lock */
@@ -93,10 +89,12 @@ struct weir_limiter {
     uint32_t sample_count;              /* guarded by lock */
     bool pressing;                      /* guarded by lock: they should not wait any longer */
     uint64_t processed_ns;              /* guarded by lock: end of the last one that was taken */
-    bool estimating;                    /* guarded by lock: its setter is the estimating thread */
+    bool estimating;                    /* guarded by lock: its setter is the estimating thread ... */
+    pthread_t estimating_thread;        /* guarded by lock: ... which this is then */
     struct weir__line full;             /* guarded by lock: threads whose sample found no room */
     weir_estimator *estimator;          /* owner: the estimating thread */
     struct weir__flow flow;             /* owner: the estimating thread */
+    struct weir__depth_meter meter;     /* owner: the estimating thread */
     uint64_t wall_refresh_ns;           /* owner: the estimating thread: when the wall offset is stale */
 };
 

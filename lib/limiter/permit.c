@@ -101,6 +101,7 @@ static uint32_t grant(weir_limiter *limiter, uint16_t partition, uint32_t weight
     limiter->in_flight += weight;
     limiter->holders++;
     limiter->counters.granted++;
+    limiter->partitions.all[partition].submitted++;
     return limiter->in_flight;
 }
 
@@ -137,6 +138,7 @@ void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_
     limiter->in_flight -= weight;
     weir__limiter_unuse(limiter, partition, weight);
     limiter->counters.ended[sample->outcome]++;
+    limiter->partitions.all[partition].ended[sample->outcome]++;
     if (sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns)
         weir__samples_put(limiter, sample);
 }
@@ -193,6 +195,7 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &caller.unit);
         limiter->counters.timed_out++;
+        limiter->partitions.all[wanted->partition].timed_out++;
         weir__limiter_dispatch(limiter, wakes); /* a heavy caller that leaves may have held up lighter ones */
     }
     weir__caller_destroy(&caller);
@@ -212,6 +215,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     struct weir__wakes wakes = {0};
     weir__lock(limiter);
     if (becomes_free(limiter, wanted.partition, weight)) {
+        weir__partition_arrive(&limiter->partitions, wanted.partition);
         wanted.in_flight = grant(limiter, wanted.partition, weight);
     } else if (!wait) {
         error = EAGAIN;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "estimator/estimator.h"
 #include "limiter/limiter.h"
 
 /* The estimator runs outside the lock: a caller's own algorithm may be slow, and the critical section of a release
@@ -13,13 +14,15 @@
  * in the buffer, which it empties before it steps down. */
 
 #define WALL_REFRESH_NS UINT64_C(5000000000)
-#define PERIOD_LEAST_NS UINT64_C(100000000)
-enum { PERIOD_RTTS = 4 };
 
 /* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
  * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago. */
 #define SHORT_RTT_NS UINT64_C(20000)
 #define BATCH_NS     UINT64_C(100000)
+
+/* Batches that one thread feeds before it goes back to its own work. What has come meanwhile is fed by the next call
+ * that ends: who waits for a permit waits for one of those anyway. */
+enum { TURNS = 16 };
 
 static void wake_full(weir_limiter *limiter)
 {
@@ -30,8 +33,16 @@ static void wake_full(weir_limiter *limiter)
     weir__wakes_callers(&wakes);
 }
 
+/* Whether it is a trace, or a caller's own algorithm, that calls: it cannot wait for what it is part of. */
+static bool is_own(const weir_limiter *limiter)
+{
+    return limiter->estimating && pthread_equal(limiter->estimating_thread, pthread_self()) != 0;
+}
+
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 {
+    if (limiter->sample_count == WEIR__SAMPLES && is_own(limiter))
+        return; /* one of many less */
     while (limiter->sample_count == WEIR__SAMPLES) {
         if (weir__samples_process(limiter))
             continue;
@@ -48,31 +59,6 @@ void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 }
 
 /* ---- by the estimating thread, without the lock ---- */
-
-/* True when the sample closed a measuring period. */
-static bool measure_flow(struct weir__flow *flow, const weir_sample *sample)
-{
-    if (sample->outcome != WEIR_SUCCESS)
-        return false; /* failures tell neither how fast nor how much the downstream works */
-    uint64_t end = sample->start_ns + sample->rtt_ns;
-    if (flow->period_start_ns == 0)
-        flow->period_start_ns = sample->start_ns;
-    flow->count++;
-    flow->rtt_sum_ns += sample->rtt_ns;
-    uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
-    if (period < PERIOD_LEAST_NS)
-        period = PERIOD_LEAST_NS;
-    if (end < flow->period_start_ns + period)
-        return false;
-    flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
-    if (flow->rtt_ns < 1.0)
-        flow->rtt_ns = 1.0;
-    flow->throughput = (double)flow->count * 1e9 / (double)(end - flow->period_start_ns);
-    flow->period_start_ns = end;
-    flow->count = 0;
-    flow->rtt_sum_ns = 0;
-    return true;
-}
 
 static void refresh_wall_offset(weir_limiter *limiter, const weir_sample *sample)
 {
@@ -95,6 +81,8 @@ static void fill_event(const weir_limiter *limiter, const weir_sample *sample, u
     event->throughput = limiter->throughput;
     event->in_flight = limiter->in_flight + limiter->backlog.reserved;
     event->queue_depth = limiter->depth;
+    event->depth_term = limiter->depth_term;
+    event->reaction_ns = limiter->reaction_ns;
 }
 
 static void set_limit(weir_limiter *limiter, uint32_t estimate)
@@ -105,16 +93,25 @@ static void set_limit(weir_limiter *limiter, uint32_t estimate)
         limiter->limit = estimate;
 }
 
-static void set_depth(weir_limiter *limiter)
+/* At the end of a measuring period; before the first the depth stays at the initial limit. */
+static void set_depth(weir_limiter *limiter, const weir_sample *sample)
 {
-    if (limiter->flow.rtt_ns <= 0)
-        return; /* before the first period the depth stays at the initial limit */
-    struct weir__depth_terms terms = {limiter->limit, limiter->flow.rtt_ns, limiter->reaction_ns};
-    limiter->depth = weir__depth_settle(limiter->depth, weir__depth(&limiter->config, &terms));
+    if (limiter->backlog.owner == NULL)
+        return;
+    struct weir__drain drain = weir__estimator_drain(limiter->estimator);
+    struct weir__depth_look look = {.now_ns = sample->start_ns + sample->rtt_ns,
+                                    .limit = limiter->limit,
+                                    .reaction_ns = limiter->reaction_ns,
+                                    .dip = drain.share,
+                                    .dip_ns = drain.duration_ns};
+    limiter->backlog.demand(limiter->backlog.owner, &look.asked);
+    struct weir__depth_terms terms = weir__depth_look(&limiter->flow, &limiter->demand, &limiter->meter, &look);
+    uint32_t wanted = weir__depth(&limiter->config, &terms, &limiter->depth_term);
+    limiter->depth = weir__depth_settle(limiter->depth, wanted);
 }
 
 /* Makes what the estimator says known, wakes whom it admits, traces a change. */
-static void publish(weir_limiter *limiter, const weir_sample *sample)
+static void publish(weir_limiter *limiter, const weir_sample *sample, bool period_closed)
 {
     uint32_t estimate = weir_estimator_limit(limiter->estimator);
     uint64_t reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
@@ -133,7 +130,8 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
     if (changed)
         set_limit(limiter, estimate);
     uint32_t old_depth = limiter->depth;
-    set_depth(limiter);
+    if (period_closed)
+        set_depth(limiter, sample);
     weir__limiter_dispatch(limiter, &wakes);
     if (limiter->depth > old_depth && limiter->backlog.owner != NULL)
         limiter->backlog.settle(limiter->backlog.owner, &wakes);
@@ -145,19 +143,30 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
         limiter->config.trace(&event, limiter->config.trace_arg);
 }
 
+/* After a freeze: what came before it and what comes now are not of one window. */
+static void restart(weir_limiter *limiter, uint64_t now_ns)
+{
+    struct weir__flow *flow = &limiter->flow;
+    weir__estimator_restart(limiter->estimator, now_ns);
+    flow->period_start_ns = 0;
+    flow->count = 0;
+    flow->rtt_sum_ns = 0;
+    flow->rtt_squares = 0;
+}
+
 static void feed(weir_limiter *limiter, const weir_sample *samples, uint32_t count)
 {
     bool published = false;
     for (uint32_t i = 0; i < count; i++) {
         refresh_wall_offset(limiter, &samples[i]);
         unsigned before = weir_estimator_limit(limiter->estimator);
-        bool period_closed = measure_flow(&limiter->flow, &samples[i]);
+        bool period_closed = weir__flow_measure(&limiter->flow, &samples[i]);
         published = weir_estimator_update(limiter->estimator, &samples[i]) != before || period_closed;
         if (published)
-            publish(limiter, &samples[i]);
+            publish(limiter, &samples[i], period_closed);
     }
     if (!published)
-        publish(limiter, &samples[count - 1]);
+        publish(limiter, &samples[count - 1], false);
 }
 
 bool weir__samples_process(weir_limiter *limiter)
@@ -165,6 +174,8 @@ bool weir__samples_process(weir_limiter *limiter)
     if (limiter->estimating || limiter->sample_count == 0)
         return false;
     limiter->estimating = true;
+    limiter->estimating_thread = pthread_self();
+    unsigned turns = 0;
     do {
         weir_sample batch[WEIR__SAMPLES];
         uint32_t count = limiter->sample_count;
@@ -172,10 +183,18 @@ bool weir__samples_process(weir_limiter *limiter)
         limiter->sample_count = 0;
         limiter->pressing = false;
         limiter->processed_ns = batch[count - 1].start_ns + batch[count - 1].rtt_ns;
+        uint64_t restart_ns = limiter->thawed ? limiter->thaw_ns : 0;
+        limiter->thawed = false;
         wake_full(limiter);
+        if (restart_ns != 0)
+            restart(limiter, restart_ns);
         feed(limiter, batch, count);
         weir__lock(limiter);
-    } while (limiter->pressing);
+    } while (limiter->pressing && ++turns < TURNS);
     limiter->estimating = false;
+    if (limiter->full.first != NULL) { /* one of them goes on */
+        wake_full(limiter);
+        weir__lock(limiter);
+    }
     return true;
 }

@@ -39,54 +39,39 @@ void weir__deadline_remove(weir_pool *pool, struct weir__handle *handle)
     weir__wheel_remove(&pool->deadlines, &handle->timer);
 }
 
-bool weir__deadline_is_hopeless(const weir_pool *pool, uint64_t deadline_ns)
+bool weir__deadline_is_hopeless(weir_pool *pool, uint64_t deadline_ns)
 {
     const weir_limiter *limiter = pool->limiter;
+    if (deadline_ns == WEIR_FOREVER)
+        return false;
     uint64_t now_ns = weir_now_ns();
     if (deadline_ns <= now_ns)
         return true;
-    if (limiter->rtt_mean_ns <= 0 || limiter->backlog.held || pool->newest_first)
+    weir__pool_note_patience(pool, deadline_ns - now_ns);
+    if (limiter->rtt_mean_ns <= 0 || limiter->backlog.held || pool->standing.newest_first)
         return false; /* nothing is known yet, or the order of the queue says nothing about the wait */
-    /* Before it there are the queued jobs; L permits complete L/R a second. It has to start one RTT before its
-     * deadline to end in time. */
-    double wait_ns = ((double)limiter->partitions.queued + 1) * limiter->rtt_mean_ns / weir__limiter_ceiling(limiter);
-    return wait_ns + limiter->rtt_mean_ns > (double)(deadline_ns - now_ns);
+    return weir__wait_is_hopeless(limiter->partitions.queued, limiter->rtt_mean_ns, weir__limiter_ceiling(limiter),
+                                  deadline_ns - now_ns);
 }
 
-/* ---- a queue that stands ----
- *
- * A queue absorbs bursts only if it empties between them. When the shortest wait over one reaction time T_r stays above
- * half an RTT, the queue stands: it adds its length to every job's latency and absorbs nothing (after K. Nichols and
- * V. Jacobson, "Controlling Queue Delay", 2012). First in, first out would then serve each job just before it is too
- * late (or after). Newest first serves most of them early and lets the others expire, until the queue has emptied once.
- *
- * Waits need no clock here: by Little's law a wait above R/2 is a queue above L/2. */
+/* ---- a queue that stands ---- */
 
 void weir__deadline_watch_queue(weir_pool *pool)
 {
-    uint32_t queued = pool->limiter->partitions.queued;
-    if (queued < pool->least_queued)
-        pool->least_queued = queued;
-    if (queued == 0)
-        pool->newest_first = false;
+    weir__standing_watch(&pool->standing, pool->limiter->partitions.queued);
 }
 
 void weir__deadline_look(weir_pool *pool, uint64_t now_ns)
 {
     const weir_limiter *limiter = pool->limiter;
-    uint64_t look_ns = limiter->reaction_ns != 0 ? limiter->reaction_ns : UINT64_C(100000000);
-    if (now_ns - pool->period_ns < look_ns)
-        return;
-    if (pool->period_ns != 0 && pool->least_queued > weir__limiter_ceiling(limiter) / 2)
-        pool->newest_first = true;
-    pool->period_ns = now_ns;
-    pool->least_queued = limiter->partitions.queued;
+    weir__standing_look(&pool->standing, now_ns, limiter->reaction_ns, limiter->partitions.queued,
+                        weir__limiter_ceiling(limiter));
 }
 
 struct weir__unit *weir__deadline_choose(weir_pool *pool, struct weir__unit *first)
 {
     enum { MOST_STEPS = 16 }; /* submitters and callers stand at the end of a line */
-    if (!pool->newest_first)
+    if (!pool->standing.newest_first)
         return first;
     struct weir__unit *unit = pool->limiter->partitions.all[first->partition].line.last;
     for (int step = 0; unit != NULL && step < MOST_STEPS; step++, unit = unit->previous) {

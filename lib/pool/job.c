@@ -95,10 +95,14 @@ bool weir__job_end_waiting(weir_pool *pool, weir_job *job, enum weir__job_state 
     } else {
         weir__pool_unready(pool, unit);
     }
-    if (state == WEIR__EXPIRED)
+    struct weir__partition *partition = &pool->limiter->partitions.all[unit->partition];
+    if (state == WEIR__EXPIRED) {
         pool->counters.expired++;
-    else
+        partition->expired++;
+    } else {
         pool->counters.cancelled++;
+        partition->cancelled++;
+    }
     if (delivers)
         pool->delivering++;
     weir__job_publish(job, state, wakes);
@@ -135,17 +139,12 @@ static int claim(weir_pool *pool, weir_job *job)
     return 0;
 }
 
-/* The job was not admitted: it is as before, and who waited for it while its submitter was blocked is told so. */
-static void refuse(weir_pool *pool, weir_job *job)
+void weir__job_refuse(weir_job *job, struct weir__wakes *wakes)
 {
     struct weir__handle *handle = weir__handle_of(job);
-    struct weir__wakes wakes = {0};
-    weir__lock(pool->limiter);
-    decide_waiters(handle, EINVAL, &wakes); /* as for a job that was never submitted */
+    decide_waiters(handle, EINVAL, wakes); /* as for a job that was never submitted */
     /* release pairs with the acquire in claim */
     atomic_store_explicit(&handle->unit.state, WEIR__NEW, memory_order_release);
-    weir__unlock(pool->limiter);
-    weir__limiter_wake(pool->limiter, &wakes);
 }
 
 static int submit(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_ns)
@@ -158,10 +157,7 @@ static int submit(weir_pool *pool, weir_job *job, bool wait, uint64_t deadline_n
     error = claim(pool, job);
     if (error != 0)
         return error;
-    error = weir__pool_put_job(pool, job, wait, deadline_ns);
-    if (error != 0)
-        refuse(pool, job);
-    return error;
+    return weir__pool_put_job(pool, job, wait, deadline_ns);
 }
 
 int weir_job_submit(weir_pool *pool, weir_job *job)

@@ -142,6 +142,7 @@ static enum left cancel_one(weir_pool *pool, struct weir__unit **cancelled, stru
     else
         weir__partition_leave(partitions, unit);
     pool->counters.cancelled++;
+    partitions->all[unit->partition].cancelled++;
     return LEFT_NODE;
 }
 

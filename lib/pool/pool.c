@@ -75,8 +75,11 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     weir_pool *created = weir__allocate(sizeof *created);
     if (created == NULL)
         return ENOMEM;
-    struct weir__backlog backlog = {
-        .owner = created, .grant = weir__pool_grant, .settle = weir__pool_settle, .after = weir__pool_after};
+    struct weir__backlog backlog = {.owner = created,
+                                    .grant = weir__pool_grant,
+                                    .settle = weir__pool_settle,
+                                    .after = weir__pool_after,
+                                    .demand = weir__pool_demand};
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
     if (error == 0)
         error = refuse_max_limit(created->limiter);

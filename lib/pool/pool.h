@@ -123,6 +123,7 @@ struct weir__job_counters {
     uint64_t expired;
     uint64_t shed;
     uint64_t timed_out;
+    uint64_t blocked; /* submits that waited at the ceiling */
     uint64_t start_failures;
 };
 
@@ -145,10 +146,10 @@ struct weir_pool {
     uint32_t nested_jobs;               /* guarded by lock: running jobs that wait for other jobs of this pool */
     struct weir__job_counters counters; /* guarded by lock */
 
-    struct weir__wheel deadlines; /* guarded by lock: of jobs that wait */
-    bool newest_first;            /* guarded by lock: a queue stands, see deadline.c */
-    uint32_t least_queued;        /* guarded by lock: since period_ns */
-    uint64_t period_ns;           /* guarded by lock: begin of the present look at the queue */
+    struct weir__wheel deadlines;   /* guarded by lock: of jobs that wait */
+    struct weir__standing standing; /* guarded by lock */
+    double patience;                /* guarded by lock: ns from submit to deadline, see demand.c */
+    bool patience_is_fresh;         /* guarded by lock: a job has told since the last measuring period */
     struct weir__keeper keeper;
 
     uint32_t workers;          /* guarded by lock: threads that serve or are being started */
@@ -279,7 +280,7 @@ void weir__deadline_add(weir_pool *pool, struct weir__handle *handle, struct wei
 void weir__deadline_remove(weir_pool *pool, struct weir__handle *handle);
 
 /* Whether a job that is submitted now would start too late for its deadline; lock held. */
-bool weir__deadline_is_hopeless(const weir_pool *pool, uint64_t deadline_ns);
+bool weir__deadline_is_hopeless(weir_pool *pool, uint64_t deadline_ns);
 
 /* The unit to serve instead of the first of its line, while a queue stands; lock held. */
 struct weir__unit *weir__deadline_choose(weir_pool *pool, struct weir__unit *first);
@@ -293,6 +294,14 @@ void weir__deadline_look(weir_pool *pool, uint64_t now_ns);
 /* Starts the thread that minds the deadlines; without the lock. */
 void weir__keeper_start(weir_pool *pool);
 
+/* ---- demand.c ---- */
+
+/* The backlog's demand: lock held. */
+void weir__pool_demand(void *pool, struct weir__asked *asked);
+
+/* A job that cannot start at once has so much time until its deadline; lock held. */
+void weir__pool_note_patience(weir_pool *pool, uint64_t left_ns);
+
 /* ---- job.c ---- */
 
 /* Publishes the end of a job that has been counted, and makes its completions entry; lock held. Afterwards, unless
@@ -303,6 +312,10 @@ static inline bool weir__job_has_delivery(const weir_job *job)
 {
     return job->on_done != NULL;
 }
+
+/* The job was not admitted: it is as before, and who waited for it while its submitter was blocked is told so. Lock
+ * held. */
+void weir__job_refuse(weir_job *job, struct weir__wakes *wakes);
 
 /* Calls on_done; without the lock. */
 void weir__job_deliver(weir_job *job);

@@ -67,6 +67,7 @@ static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct wei
     weir__partition_admit(&pool->limiter->partitions, &submitter->caller.unit, node);
     weir__pool_begin_to_wait(pool, node, wakes);
     pool->counters.submitted++;
+    pool->limiter->partitions.all[node->partition].submitted++;
     weir__wakes_add(wakes, &submitter->caller, 0);
     *job = node;
     return true;
@@ -162,6 +163,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
                                         .kind = request->kind};
     weir__caller_init(&submitter.caller, WEIR__SUBMITTER, weight_of(request), partition_of(request));
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
+    pool->counters.blocked++;
     int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
     weir__caller_destroy(&submitter.caller);
     if (verdict == 0) {
@@ -169,6 +171,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
     } else if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &submitter.caller.unit);
         pool->counters.timed_out++;
+        limiter->partitions.all[submitter.caller.unit.partition].timed_out++;
         weir__limiter_dispatch(limiter, wakes); /* a heavy job that leaves may have held up lighter ones */
     }
     return verdict;
@@ -215,6 +218,7 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
         weir__node_fill(unit, request->fn, request->arg, request->copy_size);
     weir__partition_join(&pool->limiter->partitions, unit);
     pool->counters.submitted++;
+    pool->limiter->partitions.all[unit->partition].submitted++;
     weir__limiter_dispatch(pool->limiter, wakes);
     weir__pool_send_worker(pool, wakes); /* again, where a start failed before */
     if (unit->kind == WEIR__HANDLE && state_of(unit) == WEIR__SUBMITTING)
@@ -229,6 +233,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
     uint64_t deadline_ns = request->kind == WEIR__HANDLE ? request->job->deadline_ns : 0;
     if (deadline_ns != 0 && !can_start_at_once(pool, request) && weir__deadline_is_hopeless(pool, deadline_ns)) {
         pool->counters.timed_out++;
+        pool->limiter->partitions.all[partition_of(request)].timed_out++;
         return ETIMEDOUT;
     }
     if (has_room(pool, request)) {
@@ -260,6 +265,8 @@ static int submit(weir_pool *pool, struct request *request)
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
         garbage = weir__node_return(pool, request->node);
+    if (error != 0 && request->kind == WEIR__HANDLE)
+        weir__job_refuse(request->job, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     free(garbage);

@@ -12,7 +12,7 @@
 #include "stats/stats.h"
 
 /* The structure of the first release: a caller that says less, or nothing, has at least this. */
-#define FIRST_SIZE (offsetof(weir_stats, limit_changes) + sizeof(uint64_t))
+#define FIRST_SIZE (offsetof(weir_stats, depth_term) + sizeof(const char *))
 
 void weir__stats_deliver(weir_stats *stats, const weir_stats *snapshot)
 {
@@ -38,6 +38,9 @@ static void snapshot_limiter(const weir_limiter *limiter, weir_stats *stats)
     stats->reaction_ns = limiter->reaction_ns;
     stats->throughput = limiter->throughput;
     stats->phase = limiter->figures.phase;
+    stats->arrival_rate = limiter->demand.rate * 1e9;
+    stats->burstiness = limiter->demand.dispersion;
+    stats->depth_term = limiter->depth_term;
     stats->shed = limiter->counters.shed;
     stats->timed_out = limiter->counters.timed_out;
     stats->limit_changes = limiter->counters.limit_changes;
@@ -55,7 +58,11 @@ int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats)
     (void)weir__samples_process(limiter);
     snapshot_limiter(limiter, &snapshot);
     const struct weir__counters *counters = &limiter->counters;
-    snapshot.queue_depth = limiter->backlog.owner != NULL ? limiter->depth : 0;
+    if (limiter->backlog.owner == NULL) { /* no queue, and nobody counts arrivals */
+        snapshot.queue_depth = 0;
+        snapshot.burstiness = 0;
+        snapshot.depth_term = "";
+    }
     snapshot.submitted = counters->granted;
     snapshot.started = counters->granted;
     snapshot.succeeded = counters->ended[WEIR_SUCCESS];

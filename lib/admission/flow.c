@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include <math.h>
+
+#include "admission/admission.h"
+
+#define PERIOD_LEAST_NS UINT64_C(100000000)
+enum { PERIOD_RTTS = 4 };
+
+bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
+{
+    if (sample->outcome != WEIR_SUCCESS)
+        return false; /* failures tell neither how fast nor how much the downstream works */
+    uint64_t end = sample->start_ns + sample->rtt_ns;
+    if (flow->period_start_ns == 0)
+        flow->period_start_ns = sample->start_ns;
+    flow->count++;
+    flow->rtt_sum_ns += sample->rtt_ns;
+    flow->rtt_squares += (double)sample->rtt_ns * (double)sample->rtt_ns;
+    uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
+    if (period < PERIOD_LEAST_NS)
+        period = PERIOD_LEAST_NS;
+    if (end < flow->period_start_ns + period)
+        return false;
+    flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
+    flow->rtt_deviation_ns = sqrt(fmax(0, flow->rtt_squares / (double)flow->count - flow->rtt_ns * flow->rtt_ns));
+    if (flow->rtt_ns < 1.0)
+        flow->rtt_ns = 1.0;
+    flow->throughput = (double)flow->count * 1e9 / (double)(end - flow->period_start_ns);
+    flow->period_start_ns = end;
+    flow->count = 0;
+    flow->rtt_sum_ns = 0;
+    flow->rtt_squares = 0;
+    return true;
+}
+
+double weir__flow_slow_rtt_ns(const struct weir__flow *flow)
+{
+    return flow->rtt_ns + 3 * flow->rtt_deviation_ns;
+}
