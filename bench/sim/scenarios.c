@@ -20,8 +20,9 @@
 #define BASE .servers = 32, .service_ms = 20, .network_ms = 10
 #define FOR(seconds_, servers_, service_ms_, network_ms_) \
     .seconds = seconds_, .servers = servers_, .service_ms = service_ms_, .network_ms = network_ms_
+/* RECOVERY: within 1 s, or 50 RTTs of the slowest phase where those are longer. */
 #define USUAL              AT_MOST(p99_ratio, 1.05), AT_MOST(episodes, 0)
-#define RECOVERY(settled_) AT_LEAST(relative, 0.985), USUAL, AT_MOST(settled_s, settled_) /* 1 s, or 50 RTTs where those are longer */
+#define RECOVERY(settled_) AT_LEAST(relative, 0.985), USUAL, AT_MOST(settled_s, settled_)
 #define FLEET              AT_LEAST(relative, 0.98), AT_MOST(p99_ratio, 1.15), AT_LEAST(jain, 0.95), AT_MOST(peak, 1.3)
 #define CROWD              AT_LEAST(relative, 0.97), AT_MOST(p99_ratio, 1.5), AT_LEAST(jain, 0.9)
 #define FAILING            AT_MOST(phases[1].most, 75)
