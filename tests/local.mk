@@ -15,11 +15,6 @@ AM_TESTS_ENVIRONMENT = \
 	UBSAN_OPTIONS="print_stacktrace=1:$${UBSAN_OPTIONS-}"; export UBSAN_OPTIONS; \
 	TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:$${TSAN_OPTIONS-}"; export TSAN_OPTIONS;
 
-# Faults are injected by wrapping malloc, which a sanitizer wraps as well.
-if !SANITIZED
-weir_fault_tests = tests/check_faults
-endif
-
 if ENABLE_TESTS
 weir_test_programs = \
 	tests/check_vectors \
@@ -43,7 +38,7 @@ weir_test_programs = \
 	tests/check_stress \
 	tests/check_races \
 	tests/check_fork \
-	$(weir_fault_tests) \
+	tests/check_faults \
 	tests/check_job \
 	tests/check_cancel \
 	tests/check_nested \
