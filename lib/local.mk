@@ -9,6 +9,8 @@ libweir_core_la_SOURCES = \
 	lib/base/clock.c \
 	lib/base/error.c \
 	lib/base/fork.c \
+	lib/base/histogram.c \
+	lib/base/histogram.h \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
@@ -46,6 +48,7 @@ libweir_core_la_SOURCES = \
 	lib/pool/node.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
+	lib/stats/histogram.c \
 	lib/stats/stats.c \
 	lib/stats/stats.h
 

@@ -25,6 +25,9 @@ dist_man_MANS += \
 	man/weir_estimator_reaction_ns.3 \
 	man/weir_estimator_set_wall_offset.3 \
 	man/weir_estimator_update.3 \
+	man/weir_histogram_bound_ns.3 \
+	man/weir_histogram_merge.3 \
+	man/weir_histogram_quantile_ns.3 \
 	man/weir_job.3 \
 	man/weir_job_cancel.3 \
 	man/weir_job_outcome.3 \
@@ -38,6 +41,7 @@ dist_man_MANS += \
 	man/weir_limiter_create.3 \
 	man/weir_limiter_destroy.3 \
 	man/weir_limiter_freeze.3 \
+	man/weir_limiter_histogram.3 \
 	man/weir_limiter_release.3 \
 	man/weir_limiter_stats.3 \
 	man/weir_limiter_thaw.3 \
@@ -50,6 +54,7 @@ dist_man_MANS += \
 	man/weir_pool_create.3 \
 	man/weir_pool_destroy.3 \
 	man/weir_pool_drain.3 \
+	man/weir_pool_histogram.3 \
 	man/weir_pool_limiter.3 \
 	man/weir_pool_pause.3 \
 	man/weir_pool_resume.3 \

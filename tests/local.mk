@@ -50,6 +50,7 @@ weir_test_programs = \
 	tests/check_partitions \
 	tests/check_weights \
 	tests/check_fairness \
+	tests/check_figures \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -240,6 +241,10 @@ tests_check_stress_LDADD = libweir-test.la
 tests_check_races_SOURCES = tests/check_races.c tests/pool_support.c tests/pool_support.h
 tests_check_races_CFLAGS = $(weir_test_cflags)
 tests_check_races_LDADD = libweir-test.la
+
+tests_check_figures_SOURCES = tests/check_figures.c tests/pool_support.c tests/pool_support.h
+tests_check_figures_CFLAGS = $(weir_test_cflags)
+tests_check_figures_LDADD = libweir-test.la -lm
 
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind

@@ -55,6 +55,9 @@ WEIR_API int weir_limiter_thaw(weir_limiter *limiter);
 
 WEIR_API int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats);
 
+/* A copy of one of its histograms. EINVAL: NULL, or no such kind. */
+WEIR_API int weir_limiter_histogram(weir_limiter *limiter, weir_histogram_kind kind, weir_histogram *histogram);
+
 /* EBUSY while permits are out or callers wait. EINVAL for the limiter of a pool: it goes with its pool. */
 WEIR_API int weir_limiter_destroy(weir_limiter *limiter);
 

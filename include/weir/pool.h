@@ -80,6 +80,9 @@ WEIR_API weir_limiter *weir_pool_limiter(weir_pool *pool);
 
 WEIR_API int weir_pool_stats(weir_pool *pool, weir_stats *stats);
 
+/* A copy of one of its histograms, direct callers of its limiter included. EINVAL: NULL, or no such kind. */
+WEIR_API int weir_pool_histogram(weir_pool *pool, weir_histogram_kind kind, weir_histogram *histogram);
+
 #ifdef __cplusplus
 }
 #endif

@@ -186,10 +186,13 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
 {
     struct weir__caller caller;
     weir__caller_init(&caller, WEIR__CALLER, wanted->weight, wanted->partition);
+    caller.unit.stamp = weir__stamp_make(weir_now_ns(), 1);
     weir__partition_join(&limiter->partitions, &caller.unit);
     limiter->pressing = limiter->sample_count != 0; /* the estimating thread goes on with what has come meanwhile */
     int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
     wanted->in_flight = caller.in_flight;
+    if (verdict == 0)
+        weir__histogram_add(&limiter->histograms->wait, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()), 1);
     if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &caller.unit);
         limiter->counters.timed_out++;
@@ -213,6 +216,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     weir__lock(limiter);
     if (becomes_free(limiter, wanted.partition, weight)) {
         wanted.in_flight = grant(limiter, wanted.partition, weight);
+        weir__histogram_add(&limiter->histograms->wait, 0, 1);
     } else if (!wait) {
         error = EAGAIN;
         limiter->counters.shed++;
@@ -270,6 +274,7 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
+    weir__histogram_add(&limiter->histograms->rtt, sample.rtt_ns, 1);
     weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);

@@ -21,6 +21,9 @@ enum { PERIOD_RTTS = 4 };
 #define SHORT_RTT_NS UINT64_C(20000)
 #define BATCH_NS     UINT64_C(100000)
 
+/* A clock is read and three entries are made in less than a hundredth of this. */
+#define SPARSE_RTT_NS 10000.0
+
 static void wake_full(weir_limiter *limiter)
 {
     struct weir__wakes wakes = {0};
@@ -130,8 +133,13 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
     limiter->throughput = limiter->flow.throughput;
     limiter->rtt_mean_ns = limiter->flow.rtt_ns;
     bool changed = estimate != old && limiter->frozen == 0;
-    if (changed)
+    /* relaxed: a hint, which a submitter may see late; jobs are short, see note:stamps */
+    atomic_store_explicit(&limiter->sparse, limiter->rtt_mean_ns > 0 && limiter->rtt_mean_ns < SPARSE_RTT_NS,
+                          memory_order_relaxed);
+    if (changed) {
         set_limit(limiter, estimate);
+        weir__limiter_note_bounds(limiter, sample->start_ns + sample->rtt_ns);
+    }
     uint32_t old_depth = limiter->depth;
     set_depth(limiter);
     weir__limiter_dispatch(limiter, &wakes);

@@ -19,6 +19,7 @@ struct request {
     weir_job *job; /* WEIR__HANDLE */
     bool wait;
     uint64_t deadline_ns;    /* of the wait */
+    uint64_t stamp;          /* of the submit, see histogram.h */
     struct weir__unit *node; /* its place in line; NULL: memory is short */
 };
 
@@ -64,6 +65,7 @@ static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct wei
         return false;
     if (node->kind != WEIR__HANDLE)
         weir__node_fill(node, submitter->fn, submitter->arg, submitter->copy_size);
+    node->stamp = submitter->caller.unit.stamp;
     weir__partition_admit(&pool->limiter->partitions, &submitter->caller.unit, node);
     weir__pool_begin_to_wait(pool, node, wakes);
     pool->counters.submitted++;
@@ -161,6 +163,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
                                         .copy_size = request->copy_size,
                                         .kind = request->kind};
     weir__caller_init(&submitter.caller, WEIR__SUBMITTER, weight_of(request), partition_of(request));
+    submitter.caller.unit.stamp = request->stamp;
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
     int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
     weir__caller_destroy(&submitter.caller);
@@ -213,6 +216,7 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
     request->node = NULL;
     if (unit->kind != WEIR__HANDLE)
         weir__node_fill(unit, request->fn, request->arg, request->copy_size);
+    unit->stamp = request->stamp;
     weir__partition_join(&pool->limiter->partitions, unit);
     pool->counters.submitted++;
     weir__limiter_dispatch(pool->limiter, wakes);
@@ -256,7 +260,12 @@ static int submit(weir_pool *pool, struct request *request)
         return error;
     struct weir__wakes wakes = {0};
     struct weir__unit *garbage = NULL;
+    /* relaxed: a hint that may come late */
+    if (!atomic_load_explicit(&pool->limiter->sparse, memory_order_relaxed))
+        request->stamp = weir__stamp_make(weir_now_ns(), 1);
     weir__lock(pool->limiter);
+    if (request->stamp == 0 && pool->stamp_turn++ % WEIR__STAMP_EVERY == 0)
+        request->stamp = weir__stamp_make(weir_now_ns(), WEIR__STAMP_EVERY);
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
         garbage = weir__node_return(pool, request->node);

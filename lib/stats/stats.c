@@ -12,7 +12,7 @@
 #include "stats/stats.h"
 
 /* The structure of the first release: a caller that says less, or nothing, has at least this. */
-#define FIRST_SIZE (offsetof(weir_stats, limit_changes) + sizeof(uint64_t))
+#define FIRST_SIZE (offsetof(weir_stats, reason) + sizeof(const char *))
 
 void weir__stats_deliver(weir_stats *stats, const weir_stats *snapshot)
 {
@@ -23,8 +23,47 @@ void weir__stats_deliver(weir_stats *stats, const weir_stats *snapshot)
     stats->size = size;
 }
 
+/* How long the first of each line has waited; lock held. Where most jobs are not stamped, one without a stamp came
+ * after whatever the next one says and before: it is given one, so that a queue that stands still does not go
+ * unnoticed. */
+static uint64_t oldest_wait_ns(weir_limiter *limiter, uint64_t now_ns)
+{
+    uint64_t oldest = 0;
+    for (uint16_t i = 0; i < limiter->partitions.count; i++) {
+        struct weir__unit *first = limiter->partitions.all[i].line.first;
+        struct weir__unit *unit = first;
+        for (unsigned look = 0; unit != NULL && unit->stamp == 0 && look < WEIR__STAMP_EVERY; look++)
+            unit = unit->next;
+        if (first != NULL && (unit == NULL || unit->stamp == 0)) {
+            unit = first;
+            unit->stamp = weir__stamp_make(now_ns, 0);
+        }
+        uint64_t age = unit != NULL ? weir__stamp_age_ns(unit->stamp, now_ns) : 0;
+        oldest = age > oldest ? age : oldest;
+    }
+    return oldest;
+}
+
+/* Lock held. */
+static uint64_t longest_run_ns(const weir_pool *pool, uint64_t now_ns)
+{
+    uint64_t oldest_ns = now_ns;
+    for (const struct weir__worker *worker = pool->all; worker != NULL; worker = worker->next) {
+        /* relaxed: a figure, which leads to no other memory */
+        uint64_t since_ns = atomic_load_explicit(&worker->running_since_ns, memory_order_relaxed);
+        if (since_ns != 0 && since_ns < oldest_ns)
+            oldest_ns = since_ns;
+    }
+    return now_ns - oldest_ns;
+}
+
+static uint64_t since(uint64_t ns, uint64_t now_ns)
+{
+    return now_ns > ns ? now_ns - ns : 0;
+}
+
 /* What limiter and pool share; lock held. */
-static void snapshot_limiter(const weir_limiter *limiter, weir_stats *stats)
+static void snapshot_limiter(weir_limiter *limiter, uint64_t now_ns, weir_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
     stats->limit = weir__limiter_ceiling(limiter);
@@ -41,6 +80,11 @@ static void snapshot_limiter(const weir_limiter *limiter, weir_stats *stats)
     stats->shed = limiter->counters.shed;
     stats->timed_out = limiter->counters.timed_out;
     stats->limit_changes = limiter->counters.limit_changes;
+    stats->limit_changed_ns = since(limiter->changed_ns, now_ns);
+    stats->reason = limiter->figures.reason;
+    stats->pinned = limiter->pinned;
+    stats->pinned_ns = limiter->pinned != WEIR_NOT_PINNED ? since(limiter->pinned_since_ns, now_ns) : 0;
+    stats->oldest_wait_ns = oldest_wait_ns(limiter, now_ns);
 }
 
 int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats)
@@ -53,7 +97,7 @@ int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats)
     weir_stats snapshot;
     weir__lock(limiter);
     (void)weir__samples_process(limiter);
-    snapshot_limiter(limiter, &snapshot);
+    snapshot_limiter(limiter, weir_now_ns(), &snapshot);
     const struct weir__counters *counters = &limiter->counters;
     snapshot.queue_depth = limiter->backlog.owner != NULL ? limiter->depth : 0;
     snapshot.submitted = counters->granted;
@@ -77,7 +121,9 @@ int weir_pool_stats(weir_pool *pool, weir_stats *stats)
     weir_stats snapshot;
     weir__lock(pool->limiter);
     (void)weir__samples_process(pool->limiter);
-    snapshot_limiter(pool->limiter, &snapshot);
+    uint64_t now_ns = weir_now_ns();
+    snapshot_limiter(pool->limiter, now_ns, &snapshot);
+    snapshot.longest_run_ns = longest_run_ns(pool, now_ns);
     const struct weir__job_counters *counters = &pool->counters;
     snapshot.queued = pool->limiter->partitions.queued;
     snapshot.running = pool->executing + pool->ready.length;
