@@ -49,8 +49,11 @@ libweir_core_la_SOURCES = \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/histogram.c \
+	lib/stats/record.c \
+	lib/stats/record.h \
 	lib/stats/stats.c \
-	lib/stats/stats.h
+	lib/stats/stats.h \
+	lib/stats/write.c
 
 lib_LTLIBRARIES += libweir.la
 libweir_la_SOURCES =

@@ -66,5 +66,6 @@ dist_man_MANS += \
 	man/weir_pool_trysubmit.3 \
 	man/weir_set_log.3 \
 	man/weir_stats.3 \
+	man/weir_stats_write.3 \
 	man/weir_strerror.3 \
 	man/weir_time.3

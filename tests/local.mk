@@ -51,6 +51,7 @@ weir_test_programs = \
 	tests/check_weights \
 	tests/check_fairness \
 	tests/check_figures \
+	tests/check_stats_write \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -61,6 +62,7 @@ weir_test_scripts = \
 	tests/examples.test \
 	tests/loops.test \
 	tests/format.test \
+	tests/formats.test \
 	tests/headers.test \
 	tests/install.test \
 	tests/manpages.test \
@@ -179,7 +181,7 @@ tests_check_fork_LDADD = libweir-test.la
 tests_check_faults_SOURCES = tests/check_faults.c tests/pool_support.c tests/pool_support.h
 tests_check_faults_CFLAGS = $(weir_test_cflags)
 tests_check_faults_LDADD = libweir-test.la
-tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=pthread_create
+tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create
 
 tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
 tests_check_job_CFLAGS = $(weir_test_cflags)
@@ -245,6 +247,15 @@ tests_check_races_LDADD = libweir-test.la
 tests_check_figures_SOURCES = tests/check_figures.c tests/pool_support.c tests/pool_support.h
 tests_check_figures_CFLAGS = $(weir_test_cflags)
 tests_check_figures_LDADD = libweir-test.la -lm
+
+tests_check_stats_write_SOURCES = tests/check_stats_write.c tests/pool_support.c tests/pool_support.h
+tests_check_stats_write_CFLAGS = $(weir_test_cflags)
+tests_check_stats_write_LDADD = libweir-test.la
+
+# Its output goes through the tools that know the formats.
+check_PROGRAMS += tests/figures_writer
+tests_figures_writer_SOURCES = tests/figures_writer.c
+tests_figures_writer_LDADD = libweir.la
 
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind

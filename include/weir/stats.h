@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weir/api.h>
 
@@ -93,6 +94,16 @@ WEIR_API uint64_t weir_histogram_quantile_ns(const weir_histogram *histogram, do
 
 /* The least time that falls into a bucket; of WEIR_HISTOGRAM_BUCKETS and beyond, UINT64_MAX. */
 WEIR_API uint64_t weir_histogram_bound_ns(unsigned bucket);
+
+typedef enum weir_stats_format {
+    WEIR_PROMETHEUS = 1, /* text exposition format 0.0.4 */
+    WEIR_JSON
+} weir_stats_format;
+
+/* Writes the figures of every pool and limiter of the process. Each is a snapshot of one instant, in the order of their
+ * creation; what another thread destroys meanwhile may be missing. EINVAL: out is NULL or no such format. ENOMEM. EIO:
+ * the stream failed. */
+WEIR_API int weir_stats_write(FILE *out, weir_stats_format format);
 
 #ifdef __cplusplus
 }

@@ -5,11 +5,11 @@
 
 /* Permits: counting them, feeding the estimator, waking who waits.
  *
- * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, nobody else
- * nests them), a pool's start_lock, a limiter's lock, a completions object's lock. Nothing else is locked under the
- * last, and no callback of the program, allocation or log line happens under any, but for the start of a pool's very
- * first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical section
- * moves a job and its permit, and one snapshot shows both. */
+ * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, a
+ * collection of figures one of them at a time), a pool's start_lock, a limiter's lock, a completions object's lock.
+ * Nothing else is locked under the last, and no callback of the program, allocation or log line happens under any, but
+ * for the start of a pool's very first thread under start_lock. A pool has no lock of its own: it shares its limiter's,
+ * so that one critical section moves a job and its permit, and one snapshot shows both. */
 
 #include <pthread.h>
 #include <stdbool.h>

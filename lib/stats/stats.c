@@ -87,6 +87,51 @@ static void snapshot_limiter(weir_limiter *limiter, uint64_t now_ns, weir_stats 
     stats->oldest_wait_ns = oldest_wait_ns(limiter, now_ns);
 }
 
+/* A limiter by itself, or that of a pool without its queue; lock held. */
+static void snapshot_calls(weir_limiter *limiter, uint64_t now_ns, weir_stats *stats)
+{
+    const struct weir__counters *counters = &limiter->counters;
+    snapshot_limiter(limiter, now_ns, stats);
+    stats->queue_depth = limiter->backlog.owner != NULL ? limiter->depth : 0;
+    stats->submitted = counters->granted;
+    stats->started = counters->granted;
+    stats->succeeded = counters->ended[WEIR_SUCCESS];
+    stats->ignored = counters->ended[WEIR_IGNORE];
+    stats->dropped = counters->ended[WEIR_DROPPED];
+    stats->running = (uint32_t)(stats->submitted - stats->succeeded - stats->ignored - stats->dropped);
+}
+
+/* Lock held. */
+static void snapshot_jobs(weir_limiter *limiter, const weir_pool *pool, uint64_t now_ns, weir_stats *stats)
+{
+    const struct weir__job_counters *counters = &pool->counters;
+    snapshot_limiter(limiter, now_ns, stats);
+    stats->longest_run_ns = longest_run_ns(pool, now_ns);
+    stats->queued = limiter->partitions.queued;
+    stats->running = pool->executing + pool->ready.length;
+    stats->waiting += limiter->partitions.submitters;
+    stats->workers = pool->workers;
+    stats->idle = pool->idle_count;
+    stats->submitted = counters->submitted;
+    stats->started = counters->started;
+    stats->succeeded = counters->ended[WEIR_SUCCESS];
+    stats->ignored = counters->ended[WEIR_IGNORE];
+    stats->dropped = counters->ended[WEIR_DROPPED];
+    stats->expired = counters->expired;
+    stats->cancelled = counters->cancelled;
+    stats->shed = counters->shed;
+    stats->timed_out = counters->timed_out;
+    stats->worker_start_failures = counters->start_failures;
+}
+
+void weir__stats_snapshot(weir_limiter *limiter, uint64_t now_ns, weir_stats *stats)
+{
+    if (limiter->backlog.owner != NULL)
+        snapshot_jobs(limiter, limiter->backlog.owner, now_ns, stats);
+    else
+        snapshot_calls(limiter, now_ns, stats);
+}
+
 int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats)
 {
     int error = weir__limiter_usable(limiter);
@@ -97,16 +142,8 @@ int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats)
     weir_stats snapshot;
     weir__lock(limiter);
     (void)weir__samples_process(limiter);
-    snapshot_limiter(limiter, weir_now_ns(), &snapshot);
-    const struct weir__counters *counters = &limiter->counters;
-    snapshot.queue_depth = limiter->backlog.owner != NULL ? limiter->depth : 0;
-    snapshot.submitted = counters->granted;
-    snapshot.started = counters->granted;
-    snapshot.succeeded = counters->ended[WEIR_SUCCESS];
-    snapshot.ignored = counters->ended[WEIR_IGNORE];
-    snapshot.dropped = counters->ended[WEIR_DROPPED];
+    snapshot_calls(limiter, weir_now_ns(), &snapshot);
     weir__unlock(limiter);
-    snapshot.running = (uint32_t)(snapshot.submitted - snapshot.succeeded - snapshot.ignored - snapshot.dropped);
     weir__stats_deliver(stats, &snapshot);
     return 0;
 }
@@ -121,25 +158,7 @@ int weir_pool_stats(weir_pool *pool, weir_stats *stats)
     weir_stats snapshot;
     weir__lock(pool->limiter);
     (void)weir__samples_process(pool->limiter);
-    uint64_t now_ns = weir_now_ns();
-    snapshot_limiter(pool->limiter, now_ns, &snapshot);
-    snapshot.longest_run_ns = longest_run_ns(pool, now_ns);
-    const struct weir__job_counters *counters = &pool->counters;
-    snapshot.queued = pool->limiter->partitions.queued;
-    snapshot.running = pool->executing + pool->ready.length;
-    snapshot.waiting += pool->limiter->partitions.submitters;
-    snapshot.workers = pool->workers;
-    snapshot.idle = pool->idle_count;
-    snapshot.submitted = counters->submitted;
-    snapshot.started = counters->started;
-    snapshot.succeeded = counters->ended[WEIR_SUCCESS];
-    snapshot.ignored = counters->ended[WEIR_IGNORE];
-    snapshot.dropped = counters->ended[WEIR_DROPPED];
-    snapshot.expired = counters->expired;
-    snapshot.cancelled = counters->cancelled;
-    snapshot.shed = counters->shed;
-    snapshot.timed_out = counters->timed_out;
-    snapshot.worker_start_failures = counters->start_failures;
+    snapshot_jobs(pool->limiter, pool, weir_now_ns(), &snapshot);
     weir__unlock(pool->limiter);
     weir__stats_deliver(stats, &snapshot);
     return 0;
