@@ -49,6 +49,8 @@ libweir_core_la_SOURCES = \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/histogram.c \
+	lib/stats/live_file.c \
+	lib/stats/live_file.h \
 	lib/stats/record.c \
 	lib/stats/record.h \
 	lib/stats/stats.c \

@@ -52,6 +52,7 @@ weir_test_programs = \
 	tests/check_fairness \
 	tests/check_figures \
 	tests/check_stats_write \
+	tests/check_live \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -251,6 +252,10 @@ tests_check_figures_LDADD = libweir-test.la -lm
 tests_check_stats_write_SOURCES = tests/check_stats_write.c tests/pool_support.c tests/pool_support.h
 tests_check_stats_write_CFLAGS = $(weir_test_cflags)
 tests_check_stats_write_LDADD = libweir-test.la
+
+tests_check_live_SOURCES = tests/check_live.c tests/pool_support.c tests/pool_support.h
+tests_check_live_CFLAGS = $(weir_test_cflags)
+tests_check_live_LDADD = libweir-test.la
 
 # Its output goes through the tools that know the formats.
 check_PROGRAMS += tests/figures_writer

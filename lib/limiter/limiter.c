@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 static uint32_t initial_depth(const weir_config *config)
 {
@@ -91,6 +92,7 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
         return error;
     }
     start_state(created, backlog);
+    weir__live_attach(created);
     weir__config_display(&created->config, kind, name);
     *limiter = created;
     return 0;
@@ -104,6 +106,7 @@ int weir_limiter_create(weir_limiter **limiter, const char *name, const weir_con
 void weir__limiter_free(weir_limiter *limiter)
 {
     weir__fork_unregister(&limiter->fork_lock);
+    weir__live_close(limiter->live, weir__limiter_usable(limiter) == 0);
     WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
     free_parts(limiter);
 }

@@ -94,6 +94,7 @@ struct weir_limiter {
     atomic_bool sparse;                  /* atomic: calls are short, see note:stamps */
     uint32_t pinned;                     /* guarded by lock: weir_pinned */
     uint64_t pinned_since_ns;            /* guarded by lock */
+    struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */
     uint64_t changed_ns;                 /* guarded by lock: when the estimate did so last, or the creation */
 
     weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 /* ---- what a caller's weir_permit holds ---- */
 
@@ -188,6 +189,8 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     weir__caller_init(&caller, WEIR__CALLER, wanted->weight, wanted->partition);
     caller.unit.stamp = weir__stamp_make(weir_now_ns(), 1);
     weir__partition_join(&limiter->partitions, &caller.unit);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, weir_now_ns(), false);
     limiter->pressing = limiter->sample_count != 0; /* the estimating thread goes on with what has come meanwhile */
     int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
     wanted->in_flight = caller.in_flight;
@@ -279,6 +282,8 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);
     weir__limiter_dispatch(limiter, &wakes);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, now, limiter->in_flight == 0);
     weir__unlock(limiter);
     weir__limiter_wake(limiter, &wakes);
     return 0;

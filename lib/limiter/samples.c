@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 /* The estimator runs outside the lock: a caller's own algorithm may be slow, and the critical section of a release
  * stays short. The flag `estimating` makes one thread at a time the estimating thread; the others leave their samples
@@ -146,6 +147,8 @@ static void publish(weir_limiter *limiter, const weir_sample *sample)
     if (limiter->depth > old_depth && limiter->backlog.owner != NULL)
         limiter->backlog.settle(limiter->backlog.owner, &wakes);
     fill_event(limiter, sample, old, &event);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, event.time_ns, false);
     weir__unlock(limiter);
 
     weir__limiter_wake(limiter, &wakes);

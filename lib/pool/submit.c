@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pool/pool.h"
+#include "stats/live_file.h"
 
 /* A job that asks for admission. */
 struct request {
@@ -269,6 +270,8 @@ static int submit(weir_pool *pool, struct request *request)
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
         garbage = weir__node_return(pool, request->node);
+    if (pool->limiter->live != NULL)
+        weir__live_note(pool->limiter, weir_now_ns(), false);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     free(garbage);

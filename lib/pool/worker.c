@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "pool/pool.h"
+#include "stats/live_file.h"
 
 _Thread_local struct weir__current weir__current;
 
@@ -279,6 +280,8 @@ static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
     if (may_leave(pool))
         return false;
     push_idle(worker);
+    if (pool->limiter->live != NULL)
+        weir__live_note(pool->limiter, weir_now_ns(), true);
     for (;;) {
         weir__unlock(pool->limiter);
         weir__limiter_wake(pool->limiter, wakes);

@@ -140,11 +140,13 @@ static void take_partitions(struct weir__record *record, const struct weir__part
     }
 }
 
-static void take_word(char *to, size_t size, const char *option_name, const weir_config *config)
+static void take_algorithm(struct weir__record *record, const weir_config *config)
 {
+    static const char name[] = "ALGORITHM";
     char buffer[WEIR__VALUE_SIZE];
-    const struct weir__option *option = weir__option_find(option_name, strlen(option_name));
-    copy_text(to, size, weir__option_format(option, weir__option_load(option, config), buffer));
+    const struct weir__option *option = weir__option_find(name, sizeof name - 1);
+    copy_text(record->algorithm, sizeof record->algorithm,
+              weir__option_format(option, weir__option_load(option, config), buffer));
 }
 
 void weir__record_take(struct weir__record *record, weir_limiter *limiter, uint64_t now_ns)
@@ -158,8 +160,9 @@ void weir__record_take(struct weir__record *record, weir_limiter *limiter, uint6
     copy_text(record->name, sizeof record->name, limiter->name);
     copy_text(record->phase, sizeof record->phase, stats.phase);
     copy_text(record->reason, sizeof record->reason, stats.reason);
-    take_word(record->algorithm, sizeof record->algorithm, "ALGORITHM", &limiter->config);
-    take_word(record->mode, sizeof record->mode, "MODE", &limiter->config);
+    if (record->algorithm[0] == '\0') /* it never changes */
+        take_algorithm(record, &limiter->config);
+    copy_text(record->mode, sizeof record->mode, limiter->config.mode == WEIR_MONITOR ? "monitor" : "enforce");
     take_gauges(record->figures, &stats);
     take_counters(record->figures, &stats);
     record->figures[WEIR__FIGURE_MIN_LIMIT] = limiter->config.min_limit;

@@ -116,7 +116,7 @@ struct weir_limiter;
 /* What the histogram says in short. */
 void weir__record_summarize(struct weir__record_histogram *summary, const weir_histogram *histogram);
 
-/* Fills in a record but for its histograms; the limiter's lock is held. */
+/* Fills in a record, zero or of the same limiter, but for its histograms; the limiter's lock is held. */
 void weir__record_take(struct weir__record *record, struct weir_limiter *limiter, uint64_t now_ns);
 
 /* The records of all that lives in this process, to be freed. 0 or ENOMEM. */
