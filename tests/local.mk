@@ -53,6 +53,7 @@ weir_test_programs = \
 	tests/check_figures \
 	tests/check_stats_write \
 	tests/check_live \
+	tests/check_explain \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -68,7 +69,8 @@ weir_test_scripts = \
 	tests/install.test \
 	tests/manpages.test \
 	tests/option_list.test \
-	tests/symbols.test
+	tests/symbols.test \
+	tests/weirstat.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c
@@ -257,7 +259,22 @@ tests_check_live_SOURCES = tests/check_live.c tests/pool_support.c tests/pool_su
 tests_check_live_CFLAGS = $(weir_test_cflags)
 tests_check_live_LDADD = libweir-test.la
 
-# Its output goes through the tools that know the formats.
+tests_check_explain_SOURCES = \
+	tests/check_explain.c \
+	tools/weirstat/explain.c \
+	tools/weirstat/table.c \
+	tools/weirstat/text.c \
+	tools/weirstat/weirstat.h
+tests_check_explain_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
+tests_check_explain_CFLAGS = $(weir_test_cflags)
+tests_check_explain_LDADD = libweir-test.la
+
+# What weirstat.test looks at.
+check_PROGRAMS += tests/live_process
+tests_live_process_SOURCES = tests/live_process.c
+tests_live_process_LDADD = libweir.la
+
+# Its output goes through the tools that know the formats, in formats.test.
 check_PROGRAMS += tests/figures_writer
 tests_figures_writer_SOURCES = tests/figures_writer.c
 tests_figures_writer_LDADD = libweir.la
