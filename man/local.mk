@@ -70,3 +70,19 @@ dist_man_MANS += \
 	man/weir_strerror.3 \
 	man/weir_time.3 \
 	man/weirstat.1
+
+# The pages for a browser, in html/; those of one line lead to the page that they name.
+HTML_DIRECTORY = html
+html-local:
+	$(AM_V_at)if test -z '$(MANDOC)'; then echo 'make html needs mandoc' >&2; exit 1; fi
+	$(AM_V_at)$(MKDIR_P) $(HTML_DIRECTORY)
+	$(AM_V_GEN)for page in $(dist_man_MANS); do \
+	  name=`basename $$page`; \
+	  target=`sed -n 's,^\.so man./,,p' '$(srcdir)/'$$page`; \
+	  if test -n "$$target"; then \
+	    echo "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=$$target.html\"><a href=\"$$target.html\">$$target</a>" \
+	      >$(HTML_DIRECTORY)/$$name.html; \
+	  else \
+	    $(MANDOC) -T html -O man=%N.%S.html,toc '$(srcdir)/'$$page >$(HTML_DIRECTORY)/$$name.html || exit 1; \
+	  fi; \
+	done

@@ -61,11 +61,13 @@ endif
 
 # What needs no Check.
 weir_test_scripts = \
+	tests/dashboard.test \
 	tests/examples.test \
 	tests/loops.test \
 	tests/format.test \
 	tests/formats.test \
 	tests/headers.test \
+	tests/html.test \
 	tests/install.test \
 	tests/manpages.test \
 	tests/option_list.test \
@@ -304,6 +306,6 @@ check-valgrind: $(check_PROGRAMS)
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null
-	-rm -rf check-asan check-tsan
+	-rm -rf check-asan check-tsan html
 
 EXTRA_DIST += tests/vectors
