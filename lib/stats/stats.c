@@ -110,7 +110,8 @@ static void snapshot_jobs(weir_limiter *limiter, const weir_pool *pool, uint64_t
     stats->queued = limiter->partitions.queued;
     stats->running = pool->executing + pool->ready.length;
     stats->waiting += limiter->partitions.submitters;
-    stats->workers = pool->workers;
+    /* A pool's very first worker may be asleep before its starter comes to count it, see weir__pool_first_worker. */
+    stats->workers = pool->workers > pool->idle_count ? pool->workers : pool->idle_count;
     stats->idle = pool->idle_count;
     stats->submitted = counters->submitted;
     stats->started = counters->started;
