@@ -9,6 +9,8 @@ libweir_core_la_SOURCES = \
 	lib/base/clock.c \
 	lib/base/error.c \
 	lib/base/fork.c \
+	lib/base/histogram.c \
+	lib/base/histogram.h \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
@@ -51,8 +53,14 @@ libweir_core_la_SOURCES = \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/partition_stats.c \
+	lib/stats/histogram.c \
+	lib/stats/live_file.c \
+	lib/stats/live_file.h \
+	lib/stats/record.c \
+	lib/stats/record.h \
 	lib/stats/stats.c \
-	lib/stats/stats.h
+	lib/stats/stats.h \
+	lib/stats/write.c
 
 lib_LTLIBRARIES += libweir.la
 libweir_la_SOURCES =

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A page per public header and two of section 7; the others name one of these in a .so line, a page per function.
+# A page per public header, two of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
 dist_man_MANS += \
 	man/weir.7 \
 	man/weir_after_ns.3 \
@@ -25,6 +25,9 @@ dist_man_MANS += \
 	man/weir_estimator_reaction_ns.3 \
 	man/weir_estimator_set_wall_offset.3 \
 	man/weir_estimator_update.3 \
+	man/weir_histogram_bound_ns.3 \
+	man/weir_histogram_merge.3 \
+	man/weir_histogram_quantile_ns.3 \
 	man/weir_job.3 \
 	man/weir_job_cancel.3 \
 	man/weir_job_outcome.3 \
@@ -39,6 +42,7 @@ dist_man_MANS += \
 	man/weir_limiter_destroy.3 \
 	man/weir_limiter_freeze.3 \
 	man/weir_limiter_partition_stats.3 \
+	man/weir_limiter_histogram.3 \
 	man/weir_limiter_release.3 \
 	man/weir_limiter_stats.3 \
 	man/weir_limiter_thaw.3 \
@@ -51,6 +55,7 @@ dist_man_MANS += \
 	man/weir_pool_create.3 \
 	man/weir_pool_destroy.3 \
 	man/weir_pool_drain.3 \
+	man/weir_pool_histogram.3 \
 	man/weir_pool_limiter.3 \
 	man/weir_pool_partition_stats.3 \
 	man/weir_pool_pause.3 \
@@ -63,5 +68,23 @@ dist_man_MANS += \
 	man/weir_pool_trysubmit.3 \
 	man/weir_set_log.3 \
 	man/weir_stats.3 \
+	man/weir_stats_write.3 \
 	man/weir_strerror.3 \
-	man/weir_time.3
+	man/weir_time.3 \
+	man/weirstat.1
+
+# The pages for a browser, in html/; those of one line lead to the page that they name.
+HTML_DIRECTORY = html
+html-local:
+	$(AM_V_at)if test -z '$(MANDOC)'; then echo 'make html needs mandoc' >&2; exit 1; fi
+	$(AM_V_at)$(MKDIR_P) $(HTML_DIRECTORY)
+	$(AM_V_GEN)for page in $(dist_man_MANS); do \
+	  name=`basename $$page`; \
+	  target=`sed -n 's,^\.so man./,,p' '$(srcdir)/'$$page`; \
+	  if test -n "$$target"; then \
+	    echo "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=$$target.html\"><a href=\"$$target.html\">$$target</a>" \
+	      >$(HTML_DIRECTORY)/$$name.html; \
+	  else \
+	    $(MANDOC) -T html -O man=%N.%S.html,toc '$(srcdir)/'$$page >$(HTML_DIRECTORY)/$$name.html || exit 1; \
+	  fi; \
+	done

@@ -3,11 +3,13 @@
 
 /* What happens when memory or threads run out at the k-th attempt, for every k that a scenario reaches.
  *
- * The program is linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=pthread_create, so that the calls of
- * the library (and of this file) come through the functions below. */
+ * The program is linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create, so that
+ * the calls of the library (and of this file) come through the functions below. A sanitizer's own interceptors lie
+ * behind them: it sees every block that a call really gets, and nothing of those that fail here. */
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,7 @@ static void set_fault(struct fault *fault, unsigned first, unsigned many)
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
 void __real_free(void *memory);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
 
@@ -65,6 +68,17 @@ void *__wrap_calloc(size_t count, size_t size)
     else
         atomic_fetch_add(&blocks, 1);
     return memory;
+}
+
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size)
+{
+    void *moved = fails(&memory_fault) ? NULL : __real_realloc(memory, size);
+    if (moved == NULL)
+        errno = ENOMEM;
+    else if (memory == NULL)
+        atomic_fetch_add(&blocks, 1);
+    return moved;
 }
 
 void __wrap_free(void *memory);
@@ -188,6 +202,15 @@ static unsigned reach(struct fault *fault)
     return calls;
 }
 
+/* The next fault to inject. All of them count where tests are fast; elsewhere those of the long middle, which is one
+ * loop that fills the queue, are thinned out: each costs a pool and a thousand jobs. */
+static unsigned next_fault(unsigned k, unsigned reached)
+{
+    enum { EDGE = 150 };
+    unsigned step = k > EDGE && k + EDGE < reached ? weir_test_slow() : 1;
+    return k + step;
+}
+
 /* The k-th allocation fails, alone or with three after it: create says ENOMEM, submits say what they may, every
  * accepted job runs, nothing leaks, and the next pool is as good as ever. */
 START_TEST(memory)
@@ -195,7 +218,7 @@ START_TEST(memory)
     start_quiet();
     unsigned reached = reach(&memory_fault);
     ck_assert_uint_ge(reached, 8);
-    for (unsigned k = 1; k <= reached; k++) {
+    for (unsigned k = 1; k <= reached; k = next_fault(k, reached)) {
         struct outcome outcome;
         set_fault(&memory_fault, k, _i == 0 ? 1 : 4);
         run_scenario(&outcome);
@@ -251,6 +274,33 @@ START_TEST(limiter_memory)
         if (calls < k)
             break;
     }
+    end_quiet();
+}
+END_TEST
+
+/* The figures of a process: where memory is short, ENOMEM and not a line. */
+START_TEST(writing_memory)
+{
+    start_quiet();
+    weir_pool *pool = weir_test_pool(1, 1);
+    FILE *out = tmpfile();
+    ck_assert_ptr_nonnull(out);
+    for (unsigned k = 1;; k++) {
+        long before = atomic_load(&blocks);
+        set_fault(&memory_fault, k, 1);
+        int error = weir_stats_write(out, WEIR_PROMETHEUS);
+        unsigned calls = atomic_load(&memory_fault.calls);
+        no_faults();
+        long leaked = atomic_load(&blocks) - before;
+        ck_assert_int_eq(error, calls >= k ? ENOMEM : 0);
+        ck_assert_int_eq(leaked, 0);
+        if (error == 0)
+            break;
+        ck_assert_int_eq(ftell(out), 0);
+    }
+    ck_assert_int_gt(ftell(out), 0);
+    (void)fclose(out);
+    weir_test_pool_end(pool);
     end_quiet();
 }
 END_TEST
@@ -478,6 +528,7 @@ int main(void)
     tcase_add_loop_test(each, memory, 0, 2);
     tcase_add_loop_test(each, threads, 0, 2);
     tcase_add_loop_test(each, limiter_memory, WEIR_VEGAS2, WEIR_CUSTOM);
+    tcase_add_test(each, writing_memory);
     suite_add_tcase(suite, each);
     TCase *cases = tcase_create("cases");
     tcase_set_timeout(cases, TEST_LIMIT_S);

@@ -15,11 +15,6 @@ AM_TESTS_ENVIRONMENT = \
 	UBSAN_OPTIONS="print_stacktrace=1:$${UBSAN_OPTIONS-}"; export UBSAN_OPTIONS; \
 	TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:$${TSAN_OPTIONS-}"; export TSAN_OPTIONS;
 
-# Faults are injected by wrapping malloc, which a sanitizer wraps as well.
-if !SANITIZED
-weir_fault_tests = tests/check_faults
-endif
-
 if ENABLE_TESTS
 weir_test_programs = \
 	tests/check_vectors \
@@ -44,7 +39,7 @@ weir_test_programs = \
 	tests/check_stress \
 	tests/check_races \
 	tests/check_fork \
-	$(weir_fault_tests) \
+	tests/check_faults \
 	tests/check_job \
 	tests/check_cancel \
 	tests/check_nested \
@@ -57,6 +52,10 @@ weir_test_programs = \
 	tests/check_partitions \
 	tests/check_weights \
 	tests/check_fairness \
+	tests/check_figures \
+	tests/check_stats_write \
+	tests/check_live \
+	tests/check_explain \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -64,14 +63,18 @@ endif
 
 # What needs no Check.
 weir_test_scripts = \
+	tests/dashboard.test \
 	tests/examples.test \
 	tests/loops.test \
 	tests/format.test \
+	tests/formats.test \
 	tests/headers.test \
+	tests/html.test \
 	tests/install.test \
 	tests/manpages.test \
 	tests/option_list.test \
-	tests/symbols.test
+	tests/symbols.test \
+	tests/weirstat.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c
@@ -189,7 +192,7 @@ tests_check_fork_LDADD = libweir-test.la
 tests_check_faults_SOURCES = tests/check_faults.c tests/pool_support.c tests/pool_support.h
 tests_check_faults_CFLAGS = $(weir_test_cflags)
 tests_check_faults_LDADD = libweir-test.la
-tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=pthread_create
+tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create
 
 tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
 tests_check_job_CFLAGS = $(weir_test_cflags)
@@ -257,6 +260,38 @@ tests_check_races_SOURCES = tests/check_races.c tests/pool_support.c tests/pool_
 tests_check_races_CFLAGS = $(weir_test_cflags)
 tests_check_races_LDADD = libweir-test.la
 
+tests_check_figures_SOURCES = tests/check_figures.c tests/pool_support.c tests/pool_support.h
+tests_check_figures_CFLAGS = $(weir_test_cflags)
+tests_check_figures_LDADD = libweir-test.la -lm
+
+tests_check_stats_write_SOURCES = tests/check_stats_write.c tests/pool_support.c tests/pool_support.h
+tests_check_stats_write_CFLAGS = $(weir_test_cflags)
+tests_check_stats_write_LDADD = libweir-test.la
+
+tests_check_live_SOURCES = tests/check_live.c tests/pool_support.c tests/pool_support.h
+tests_check_live_CFLAGS = $(weir_test_cflags)
+tests_check_live_LDADD = libweir-test.la
+
+tests_check_explain_SOURCES = \
+	tests/check_explain.c \
+	tools/weirstat/explain.c \
+	tools/weirstat/table.c \
+	tools/weirstat/text.c \
+	tools/weirstat/weirstat.h
+tests_check_explain_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
+tests_check_explain_CFLAGS = $(weir_test_cflags)
+tests_check_explain_LDADD = libweir-test.la
+
+# What weirstat.test looks at.
+check_PROGRAMS += tests/live_process
+tests_live_process_SOURCES = tests/live_process.c
+tests_live_process_LDADD = libweir.la
+
+# Its output goes through the tools that know the formats, in formats.test.
+check_PROGRAMS += tests/figures_writer
+tests_figures_writer_SOURCES = tests/figures_writer.c
+tests_figures_writer_LDADD = libweir.la
+
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind
 check-asan:
@@ -282,6 +317,6 @@ check-valgrind: $(check_PROGRAMS)
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null
-	-rm -rf check-asan check-tsan
+	-rm -rf check-asan check-tsan html
 
 EXTRA_DIST += tests/vectors

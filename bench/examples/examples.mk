@@ -14,6 +14,7 @@ EXAMPLES = \
 	bench/examples/job \
 	bench/examples/limiter \
 	bench/examples/log \
+	bench/examples/metrics \
 	bench/examples/pool \
 	bench/examples/resolve \
 	bench/examples/stats \
@@ -42,6 +43,8 @@ bench_examples_limiter_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_limiter_LDADD = libweir.la
 bench_examples_log_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_log_LDADD = libweir.la
+bench_examples_metrics_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_metrics_LDADD = libweir.la
 bench_examples_pool_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_pool_LDADD = libweir.la
 bench_examples_resolve_CPPFLAGS = $(EXAMPLES_CPPFLAGS)

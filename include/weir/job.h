@@ -29,7 +29,7 @@ typedef struct weir_job {
         deadline_ns; /* 0: none. Shed at submit if it cannot start in time, dropped from the queue when it passes */
     void (*on_done)(struct weir_job *job); /* called exactly once, also when it was cancelled or has expired */
     struct weir_completions *completions;  /* or delivered here; both is EINVAL */
-    uintptr_t opaque[8];                   /* zero before the first submit, then the library's */
+    uintptr_t opaque[UINTPTR_MAX > UINT32_MAX ? 8 : 12]; /* zero before the first submit, then the library's */
 } weir_job;
 
 /* clang-format off */

@@ -83,6 +83,9 @@ WEIR_API int weir_pool_stats(weir_pool *pool, weir_stats *stats);
 /* Of one of the pool's partitions, or with NULL of what names none. EINVAL: there is no such partition. */
 WEIR_API int weir_pool_partition_stats(weir_pool *pool, const char *partition, weir_partition_stats *stats);
 
+/* A copy of one of its histograms, direct callers of its limiter included. EINVAL: NULL, or no such kind. */
+WEIR_API int weir_pool_histogram(weir_pool *pool, weir_histogram_kind kind, weir_histogram *histogram);
+
 #ifdef __cplusplus
 }
 #endif

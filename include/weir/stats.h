@@ -5,10 +5,20 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#include <weir/api.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Whether the estimator would go on if it were not for the bounds. */
+typedef enum weir_pinned {
+    WEIR_NOT_PINNED = 0,
+    WEIR_PINNED_AT_FLOOR,  /* the estimate is min_limit */
+    WEIR_PINNED_AT_CEILING /* the estimate is max_limit */
+} weir_pinned;
 
 /* A snapshot of one instant. At every snapshot
  *     submitted = queued + running + succeeded + ignored + dropped + expired + cancelled,
@@ -51,6 +61,15 @@ typedef struct weir_stats {
     double arrival_rate;    /* lambda: jobs submitted per second, refused ones included; 0: unknown, or callers block */
     double burstiness;      /* c_a^2 of the arrivals; 1 for a Poisson process */
     const char *depth_term; /* constant string: the term or bound that decides on queue_depth */
+
+    /* for how long, in ns */
+    uint64_t oldest_wait_ns;   /* the job or caller that has waited longest, so far; 0: none waits */
+    uint64_t longest_run_ns;   /* the job that has run longest, so far; 0: none runs; not for direct callers */
+    uint64_t limit_changed_ns; /* since the estimate last changed, or since creation */
+    uint64_t pinned_ns;        /* since pinned has its value; 0 while it is WEIR_NOT_PINNED */
+    uint32_t pinned;           /* weir_pinned */
+    uint32_t reserved;
+    const char *reason; /* of the last change, a constant string, the estimator's; "": there was none */
 } weir_stats;
 
 /* The part of one partition, jobs and direct calls together, of one instant:
@@ -77,6 +96,44 @@ typedef struct weir_partition_stats {
     uint64_t shed;      /* refused with EAGAIN; not in submitted */
     uint64_t timed_out; /* refused with ETIMEDOUT; not in submitted */
 } weir_partition_stats;
+
+/* How long something took, by buckets. The first 64 have a width of 1 ns; from there on each power of two is cut into
+ * 64, so that the middle of a bucket is within 0.8 % of every time in it. The last takes whatever is longer, from 18
+ * minutes on. It is plain data: copy it, write it to a file, compare two of them. */
+enum { WEIR_HISTOGRAM_BUCKETS = 2240 };
+typedef struct weir_histogram {
+    uint64_t count;
+    uint64_t sum_ns;
+    uint64_t max_ns;
+    uint64_t buckets[WEIR_HISTOGRAM_BUCKETS];
+} weir_histogram;
+
+/* What weir_pool_histogram and weir_limiter_histogram can tell about. */
+typedef enum weir_histogram_kind {
+    WEIR_HISTOGRAM_WAIT,      /* from the call of submit or acquire to the start of the job, or the permit */
+    WEIR_HISTOGRAM_RTT,       /* from there to the end */
+    WEIR_HISTOGRAM_END_TO_END /* from the call of submit to the end of the job; direct callers are not in it */
+} weir_histogram_kind;
+
+/* Adds what from has counted to into: of several pools, processes or hosts. EINVAL: NULL. */
+WEIR_API int weir_histogram_merge(weir_histogram *into, const weir_histogram *from);
+
+/* The time that the given fraction of all did not exceed, within 0.8 %; 0: nothing was counted, or histogram is NULL.
+ * fraction is cut to 0 ... 1; at 1 it is the greatest of all, exactly. */
+WEIR_API uint64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double fraction);
+
+/* The least time that falls into a bucket; of WEIR_HISTOGRAM_BUCKETS and beyond, UINT64_MAX. */
+WEIR_API uint64_t weir_histogram_bound_ns(unsigned bucket);
+
+typedef enum weir_stats_format {
+    WEIR_PROMETHEUS = 1, /* text exposition format 0.0.4 */
+    WEIR_JSON
+} weir_stats_format;
+
+/* Writes the figures of every pool and limiter of the process. Each is a snapshot of one instant, in the order of their
+ * creation; what another thread destroys meanwhile may be missing. EINVAL: out is NULL or no such format. ENOMEM. EIO:
+ * the stream failed. */
+WEIR_API int weir_stats_write(FILE *out, weir_stats_format format);
 
 #ifdef __cplusplus
 }

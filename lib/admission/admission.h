@@ -29,6 +29,7 @@ struct weir__unit {
     uint16_t partition;          /* immutable after joining: index */
     uint8_t kind;                /* immutable after joining: weir__unit_kind, or the pool's */
     _Atomic uint8_t state;       /* the pool's, see pool.h */
+    uint64_t stamp;              /* guarded by the limiter's lock: when it came, see histogram.h; 0: not known */
 };
 
 struct weir__line {

@@ -101,9 +101,14 @@ struct weir__fork_lock {
     struct weir__fork_lock *next;
     struct weir__fork_lock *previous;
     pthread_mutex_t *lock; /* immutable while registered */
+    uint64_t id;           /* immutable while registered: from 1 on, never used again in this process */
 };
 
 void weir__fork_register(struct weir__fork_lock *entry, pthread_mutex_t *lock);
 void weir__fork_unregister(struct weir__fork_lock *entry);
+
+/* Calls visit for the entry with the least id above after, with the registry locked, so that it stays. The entry's id;
+ * 0: there is none. */
+uint64_t weir__fork_visit(uint64_t after, void (*visit)(struct weir__fork_lock *entry, void *arg), void *arg);
 
 #endif

@@ -12,7 +12,8 @@
  * hand at that moment would stay half done for ever. So the fork waits for the locks of all that is registered here,
  * and the child finds everything whole. */
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct weir__fork_lock *registry; /* guarded by registry_mutex */
+static struct weir__fork_lock *registry; /* guarded by registry_mutex; the newest first */
+static uint64_t last_id;                 /* guarded by registry_mutex */
 
 /* atomic, relaxed: it changes only in a fork child, while that process has a single thread */
 static atomic_uint generation;
@@ -63,6 +64,7 @@ void weir__fork_register(struct weir__fork_lock *entry, pthread_mutex_t *lock)
     entry->lock = lock;
     entry->previous = NULL;
     WEIR__MUST(pthread_mutex_lock(&registry_mutex));
+    entry->id = ++last_id;
     entry->next = registry;
     if (registry != NULL)
         registry->previous = entry;
@@ -80,4 +82,17 @@ void weir__fork_unregister(struct weir__fork_lock *entry)
     if (entry->next != NULL)
         entry->next->previous = entry->previous;
     WEIR__MUST(pthread_mutex_unlock(&registry_mutex));
+}
+
+uint64_t weir__fork_visit(uint64_t after, void (*visit)(struct weir__fork_lock *entry, void *arg), void *arg)
+{
+    struct weir__fork_lock *found = NULL;
+    WEIR__MUST(pthread_mutex_lock(&registry_mutex));
+    for (struct weir__fork_lock *entry = registry; entry != NULL && entry->id > after; entry = entry->next)
+        found = entry;
+    uint64_t id = found != NULL ? found->id : 0;
+    if (found != NULL)
+        visit(found, arg);
+    WEIR__MUST(pthread_mutex_unlock(&registry_mutex));
+    return id;
 }

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 static uint32_t initial_depth(const weir_config *config)
 {
@@ -31,10 +32,17 @@ static int copy_name(weir_limiter *limiter, const char *name)
     return 0;
 }
 
+static int add_histograms(weir_limiter *limiter)
+{
+    limiter->histograms = weir__allocate(sizeof *limiter->histograms);
+    return limiter->histograms != NULL ? 0 : ENOMEM;
+}
+
 static void free_parts(weir_limiter *limiter)
 {
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
+    free(limiter->histograms);
     free(limiter->name);
     free(limiter);
 }
@@ -50,6 +58,7 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     weir__demand_init(&limiter->demand);
     limiter->reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
     (void)weir_estimator_figures(limiter->estimator, &limiter->figures);
+    weir__limiter_note_bounds(limiter, weir_now_ns());
     if (backlog != NULL)
         limiter->backlog = *backlog;
     WEIR__MUST(pthread_mutex_init(&limiter->lock, NULL));
@@ -77,12 +86,15 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
     if (error == 0)
         error = copy_name(created, name);
     if (error == 0)
+        error = add_histograms(created);
+    if (error == 0)
         error = weir__partitions_init(&created->partitions, created->config.partitions);
     if (error != 0) {
         free_parts(created);
         return error;
     }
     start_state(created, backlog);
+    weir__live_attach(created);
     weir__config_display(&created->config, kind, name);
     *limiter = created;
     return 0;
@@ -96,8 +108,25 @@ int weir_limiter_create(weir_limiter **limiter, const char *name, const weir_con
 void weir__limiter_free(weir_limiter *limiter)
 {
     weir__fork_unregister(&limiter->fork_lock);
+    weir__live_close(limiter->live, weir__limiter_usable(limiter) == 0);
     WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
     free_parts(limiter);
+}
+
+void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns)
+{
+    const weir_config *config = &limiter->config;
+    uint32_t pinned = WEIR_NOT_PINNED;
+    limiter->changed_ns = now_ns;
+    if (config->algorithm != WEIR_FIXED && config->min_limit < config->max_limit) {
+        if (limiter->estimate == config->min_limit)
+            pinned = WEIR_PINNED_AT_FLOOR;
+        else if (limiter->estimate == config->max_limit)
+            pinned = WEIR_PINNED_AT_CEILING;
+    }
+    if (pinned != limiter->pinned)
+        limiter->pinned_since_ns = now_ns;
+    limiter->pinned = pinned;
 }
 
 int weir__limiter_usable(const weir_limiter *limiter)

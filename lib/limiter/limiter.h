@@ -5,11 +5,11 @@
 
 /* Permits: counting them, feeding the estimator, waking who waits.
  *
- * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, nobody else
- * nests them), a pool's start_lock, a limiter's lock, a completions object's lock. Nothing else is locked under the
- * last, and no callback of the program, allocation or log line happens under any, but for the start of a pool's very
- * first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical section
- * moves a job and its permit, and one snapshot shows both. */
+ * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, a
+ * collection of figures one of them at a time), a pool's start_lock, a limiter's lock, a completions object's lock.
+ * Nothing else is locked under the last, and no callback of the program, allocation or log line happens under any, but
+ * for the start of a pool's very first thread under start_lock. A pool has no lock of its own: it shares its limiter's,
+ * so that one critical section moves a job and its permit, and one snapshot shows both. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,6 +19,7 @@
 
 #include "admission/admission.h"
 #include "base/base.h"
+#include "base/histogram.h"
 
 /* Samples wait here for the estimator, which runs outside the lock. */
 enum { WEIR__SAMPLES = 64 };
@@ -85,6 +86,13 @@ struct weir_limiter {
     double throughput;              /* guarded by lock: measured */
     double rtt_mean_ns;             /* guarded by lock: measured; 0: not yet */
 
+    struct weir__histograms *histograms; /* immutable after create; what they hold is guarded by lock */
+    atomic_bool sparse;                  /* atomic: calls are short, see note:stamps */
+    uint32_t pinned;                     /* guarded by lock: weir_pinned */
+    uint64_t pinned_since_ns;            /* guarded by lock */
+    struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */
+    uint64_t changed_ns;                 /* guarded by lock: when the estimate did so last, or the creation */
+
     weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
     uint32_t sample_count;              /* guarded by lock */
     bool pressing;                      /* guarded by lock: they should not wait any longer */
@@ -117,6 +125,9 @@ void weir__limiter_free(weir_limiter *limiter);
 
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
 int weir__limiter_usable(const weir_limiter *limiter);
+
+/* Takes note of what the estimator says since now_ns: whether a bound holds it; lock held. */
+void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns);
 
 /* What running work may count for, lock held: the limit, or the heaviest permit above it. Work that waits for other
  * work never fills it up: the limit may have fallen since that was allowed to wait. */

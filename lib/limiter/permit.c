@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 /* ---- what a caller's weir_permit holds ---- */
 
@@ -188,10 +189,15 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
 {
     struct weir__caller caller;
     weir__caller_init(&caller, WEIR__CALLER, wanted->weight, wanted->partition);
+    caller.unit.stamp = weir__stamp_make(weir_now_ns(), 1);
     weir__partition_join(&limiter->partitions, &caller.unit);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, weir_now_ns(), false);
     limiter->pressing = limiter->sample_count != 0; /* the estimating thread goes on with what has come meanwhile */
     int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
     wanted->in_flight = caller.in_flight;
+    if (verdict == 0)
+        weir__histogram_add(&limiter->histograms->wait, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()), 1);
     if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &caller.unit);
         limiter->counters.timed_out++;
@@ -217,6 +223,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     if (becomes_free(limiter, wanted.partition, weight)) {
         weir__partition_arrive(&limiter->partitions, wanted.partition);
         wanted.in_flight = grant(limiter, wanted.partition, weight);
+        weir__histogram_add(&limiter->histograms->wait, 0, 1);
     } else if (!wait) {
         error = EAGAIN;
         limiter->counters.shed++;
@@ -274,10 +281,13 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
+    weir__histogram_add(&limiter->histograms->rtt, sample.rtt_ns, 1);
     weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);
     weir__limiter_dispatch(limiter, &wakes);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, now, limiter->in_flight == 0);
     weir__unlock(limiter);
     weir__limiter_wake(limiter, &wakes);
     return 0;

@@ -8,6 +8,7 @@
 
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
+#include "stats/live_file.h"
 
 /* The estimator runs outside the lock: a caller's own algorithm may be slow, and the critical section of a release
  * stays short. The flag `estimating` makes one thread at a time the estimating thread; the others leave their samples
@@ -23,6 +24,9 @@
 /* Batches that one thread feeds before it goes back to its own work. What has come meanwhile is fed by the next call
  * that ends: who waits for a permit waits for one of those anyway. */
 enum { TURNS = 16 };
+
+/* A clock is read and three entries are made in less than a hundredth of this. */
+#define SPARSE_RTT_NS 10000.0
 
 static void wake_full(weir_limiter *limiter)
 {
@@ -127,8 +131,13 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
     limiter->throughput = limiter->flow.throughput;
     limiter->rtt_mean_ns = limiter->flow.rtt_ns;
     bool changed = estimate != old && limiter->frozen == 0;
-    if (changed)
+    /* relaxed: a hint, which a submitter may see late; jobs are short, see note:stamps */
+    atomic_store_explicit(&limiter->sparse, limiter->rtt_mean_ns > 0 && limiter->rtt_mean_ns < SPARSE_RTT_NS,
+                          memory_order_relaxed);
+    if (changed) {
         set_limit(limiter, estimate);
+        weir__limiter_note_bounds(limiter, sample->start_ns + sample->rtt_ns);
+    }
     uint32_t old_depth = limiter->depth;
     if (period_closed)
         set_depth(limiter, sample);
@@ -136,6 +145,8 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
     if (limiter->depth > old_depth && limiter->backlog.owner != NULL)
         limiter->backlog.settle(limiter->backlog.owner, &wakes);
     fill_event(limiter, sample, old, &event);
+    if (limiter->live != NULL)
+        weir__live_note(limiter, event.time_ns, false);
     weir__unlock(limiter);
 
     weir__limiter_wake(limiter, &wakes);

@@ -145,6 +145,7 @@ struct weir_pool {
     uint32_t delivering;                /* guarded by lock: ended jobs whose on_done or completion is under way */
     uint32_t nested_jobs;               /* guarded by lock: running jobs that wait for other jobs of this pool */
     struct weir__job_counters counters; /* guarded by lock */
+    uint32_t stamp_turn;                /* guarded by lock: submits while jobs are short, see note:stamps */
 
     struct weir__wheel deadlines;   /* guarded by lock: of jobs that wait */
     struct weir__standing standing; /* guarded by lock */
@@ -188,6 +189,8 @@ struct weir__worker {
     struct weir__work work;             /* owner thread: the job being run */
     weir_outcome outcome;               /* owner thread: of that job, also if it ends the thread */
     weir_sample sample;                 /* owner thread: of that job */
+    uint64_t stamp;                     /* owner thread: of that job, see histogram.h */
+    _Atomic uint64_t running_since_ns;  /* atomic: when that job started; 0: none runs */
     _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES]; /* owner thread: its argument, if that was copied */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pool/pool.h"
+#include "stats/live_file.h"
 
 /* A job that asks for admission. */
 struct request {
@@ -19,6 +20,7 @@ struct request {
     weir_job *job; /* WEIR__HANDLE */
     bool wait;
     uint64_t deadline_ns;    /* of the wait */
+    uint64_t stamp;          /* of the submit, see histogram.h */
     struct weir__unit *node; /* its place in line; NULL: memory is short */
 };
 
@@ -64,6 +66,7 @@ static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct wei
         return false;
     if (node->kind != WEIR__HANDLE)
         weir__node_fill(node, submitter->fn, submitter->arg, submitter->copy_size);
+    node->stamp = submitter->caller.unit.stamp;
     weir__partition_admit(&pool->limiter->partitions, &submitter->caller.unit, node);
     weir__pool_begin_to_wait(pool, node, wakes);
     pool->counters.submitted++;
@@ -162,6 +165,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
                                         .copy_size = request->copy_size,
                                         .kind = request->kind};
     weir__caller_init(&submitter.caller, WEIR__SUBMITTER, weight_of(request), partition_of(request));
+    submitter.caller.unit.stamp = request->stamp;
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
     pool->counters.blocked++;
     int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
@@ -216,6 +220,7 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
     request->node = NULL;
     if (unit->kind != WEIR__HANDLE)
         weir__node_fill(unit, request->fn, request->arg, request->copy_size);
+    unit->stamp = request->stamp;
     weir__partition_join(&pool->limiter->partitions, unit);
     pool->counters.submitted++;
     pool->limiter->partitions.all[unit->partition].submitted++;
@@ -261,12 +266,19 @@ static int submit(weir_pool *pool, struct request *request)
         return error;
     struct weir__wakes wakes = {0};
     struct weir__unit *garbage = NULL;
+    /* relaxed: a hint that may come late */
+    if (!atomic_load_explicit(&pool->limiter->sparse, memory_order_relaxed))
+        request->stamp = weir__stamp_make(weir_now_ns(), 1);
     weir__lock(pool->limiter);
+    if (request->stamp == 0 && pool->stamp_turn++ % WEIR__STAMP_EVERY == 0)
+        request->stamp = weir__stamp_make(weir_now_ns(), WEIR__STAMP_EVERY);
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
         garbage = weir__node_return(pool, request->node);
     if (error != 0 && request->kind == WEIR__HANDLE)
         weir__job_refuse(request->job, &wakes);
+    if (pool->limiter->live != NULL)
+        weir__live_note(pool->limiter, weir_now_ns(), false);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     free(garbage);

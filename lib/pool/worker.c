@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "pool/pool.h"
+#include "stats/live_file.h"
 
 _Thread_local struct weir__current weir__current;
 
@@ -127,6 +128,7 @@ static bool take(struct weir__worker *worker, struct weir__unit **garbage)
     worker->work.weight = unit->weight;
     worker->work.partition = unit->partition;
     worker->sample.in_flight = limiter->in_flight;
+    worker->stamp = unit->stamp;
     *garbage = open_unit(worker, unit);
     return true;
 }
@@ -165,6 +167,9 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
     work->fn = NULL;
+    weir__histograms_add_job(pool->limiter->histograms, worker->stamp, worker->sample.start_ns, end_ns);
+    /* relaxed: only a snapshot reads it, and no other memory by it */
+    atomic_store_explicit(&worker->running_since_ns, 0, memory_order_relaxed);
     pool->executing--;
     pool->counters.ended[outcome]++;
     if (delivers)
@@ -237,6 +242,8 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
 
     /* The end of one job is the start of the next where nothing lies between but the queue. */
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
+    /* relaxed: as in finish */
+    atomic_store_explicit(&worker->running_since_ns, worker->sample.start_ns, memory_order_relaxed);
     weir_outcome outcome = checked(pool, call(worker));
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;
@@ -273,6 +280,8 @@ static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
     if (may_leave(pool))
         return false;
     push_idle(worker);
+    if (pool->limiter->live != NULL)
+        weir__live_note(pool->limiter, weir_now_ns(), true);
     for (;;) {
         weir__unlock(pool->limiter);
         weir__limiter_wake(pool->limiter, wakes);

@@ -1,0 +1,400 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "stats/live_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "limiter/limiter.h"
+
+_Static_assert(sizeof(struct weir__record) % sizeof(uint64_t) == 0, "a record is a row of words");
+
+/* How often figures are stored while there is work, and how often their histograms are summed up. */
+#define STORE_NS   UINT64_C(20000000)
+#define SUMMARY_NS UINT64_C(100000000)
+
+struct weir__live {
+    struct weir__live_file *file; /* immutable; mapped */
+    int descriptor;               /* immutable; holds the lock */
+    int directory;                /* immutable */
+    char name[64];                /* immutable */
+    struct weir__record record;   /* guarded by the limiter's lock: what was stored last */
+    uint64_t stored_ns;           /* guarded by the limiter's lock */
+    uint64_t summed_ns;           /* guarded by the limiter's lock */
+};
+
+/* ---- words ---- */
+
+static size_t used_words(const struct weir__record *record)
+{
+    size_t bytes =
+        offsetof(struct weir__record, partitions) + record->partition_count * sizeof(struct weir__record_partition);
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+void weir__live_store(struct weir__live *live, const struct weir__record *record)
+{
+    struct weir__live_file *file = live->file;
+    /* relaxed: this is the only writer, and who sees a word below sees begun, too */
+    uint64_t next = atomic_load_explicit(&file->done, memory_order_relaxed) + 1;
+    atomic_store_explicit(&file->begun, next, memory_order_relaxed);
+    const unsigned char *bytes = (const unsigned char *)record;
+    size_t words = used_words(record);
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        /* release pairs with the acquire of a word in load; a fence would do, but thread sanitizers know none */
+        atomic_store_explicit(&file->records[next & 1][i], word, memory_order_release);
+    }
+    atomic_store_explicit(&file->done, next, memory_order_release); /* pairs with the acquire in load */
+}
+
+/* False: the writer was too fast. */
+static bool load(struct weir__live_file *file, struct weir__record *record)
+{
+    uint64_t done = atomic_load_explicit(&file->done, memory_order_acquire); /* pairs with the release in store */
+    unsigned char *bytes = (unsigned char *)record;
+    for (size_t i = 0; i < sizeof *record / sizeof(uint64_t); i++) {
+        /* acquire pairs with the release of a word in store: of which store it is, begun tells below */
+        uint64_t word = atomic_load_explicit(&file->records[done & 1][i], memory_order_acquire);
+        memcpy(bytes + i * sizeof word, &word, sizeof word);
+    }
+    return atomic_load_explicit(&file->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
+}
+
+/* ---- files ---- */
+
+/* weir-<pid>-<id>.live of another process. One of this process must not even be opened: to close it would give up the
+ * lock that is held through another descriptor. */
+static bool is_others(const char *name)
+{
+    char rest[8] = "";
+    unsigned long pid = 0;
+    unsigned long long id = 0;
+    return sscanf(name, "weir-%lu-%llu%7s", &pid, &id, rest) == 3 && strcmp(rest, ".live") == 0 &&
+           pid != (unsigned long)getpid();
+}
+
+/* What place was interrupted at, long ago. */
+static bool is_leftover(int directory, const char *name)
+{
+    enum { LONG_S = 60 };
+    static const char ending[] = ".live.new";
+    struct stat status;
+    size_t length = strlen(name);
+    return strncmp(name, ".weir-", 6) == 0 && length > sizeof ending &&
+           strcmp(name + length - (sizeof ending - 1), ending) == 0 &&
+           fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - status.st_mtime > LONG_S;
+}
+
+/* Whether some process holds the lock. */
+static bool is_alive(int descriptor)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* Opens a file that may be a live one of another process; -1: it is none. */
+static int open_other(int directory, const char *name)
+{
+    struct stat status;
+    int descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return -1;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+        return descriptor;
+    (void)close(descriptor);
+    return -1;
+}
+
+/* Removes it if it is stale; only what belongs to this user, so that root does not touch what it did not write. */
+static void sweep_one(int directory, const char *name)
+{
+    struct stat status;
+    int descriptor = open_other(directory, name);
+    if (descriptor < 0)
+        return;
+    if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && !is_alive(descriptor))
+        (void)unlinkat(directory, name, 0);
+    (void)close(descriptor);
+}
+
+static void sweep(int directory)
+{
+    int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy >= 0 ? fdopendir(copy) : NULL;
+    if (stream == NULL) {
+        if (copy >= 0)
+            (void)close(copy);
+        return;
+    }
+    for (struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        if (is_others(entry->d_name) || is_leftover(directory, entry->d_name))
+            sweep_one(directory, entry->d_name);
+    }
+    (void)closedir(stream);
+}
+
+/* Fills in a file that nobody sees yet. 0 or an errno value. */
+static int fill(struct weir__live *live)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fchmod(live->descriptor, S_IRUSR | S_IWUSR) != 0)
+        return errno;
+    int error = posix_fallocate(live->descriptor, 0, (off_t)sizeof *live->file); /* a full disk shows here, not later */
+    if (error != 0)
+        return error;
+    if (fcntl(live->descriptor, F_SETLK, &lock) != 0)
+        return errno;
+    void *mapped = mmap(NULL, sizeof *live->file, PROT_READ | PROT_WRITE, MAP_SHARED, live->descriptor, 0);
+    if (mapped == MAP_FAILED)
+        return errno;
+    live->file = mapped;
+    memcpy(live->file->magic, WEIR__LIVE_MAGIC, sizeof live->file->magic);
+    live->file->version = WEIR__LIVE_VERSION;
+    live->file->record_size = sizeof(struct weir__record);
+    live->file->figures = WEIR__FIGURES;
+    live->file->pid = (uint32_t)getpid();
+    return 0;
+}
+
+/* Under a name of its own first: a file with the final name is complete and locked. */
+static int place(struct weir__live *live)
+{
+    char hidden[sizeof live->name + 8];
+    (void)snprintf(hidden, sizeof hidden, ".%s.new", live->name);
+    (void)unlinkat(live->directory, hidden, 0); /* of a process with this number that was killed */
+    live->descriptor =
+        openat(live->directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (live->descriptor < 0)
+        return errno;
+    int error = fill(live);
+    if (error == 0) {
+        sweep_one(live->directory, live->name); /* likewise; of one that is alive the link below says EEXIST */
+        if (linkat(live->directory, hidden, live->directory, live->name, 0) != 0)
+            error = errno;
+    }
+    (void)unlinkat(live->directory, hidden, 0);
+    return error;
+}
+
+static void release(struct weir__live *live)
+{
+    if (live->file != NULL)
+        (void)munmap(live->file, sizeof *live->file);
+    if (live->descriptor >= 0)
+        (void)close(live->descriptor);
+    if (live->directory >= 0)
+        (void)close(live->directory);
+    free(live);
+}
+
+struct weir__live *weir__live_create(const char *directory, uint64_t id, int *error)
+{
+    struct weir__live *live = weir__allocate(sizeof *live);
+    *error = ENOMEM;
+    if (live == NULL)
+        return NULL;
+    int saved_errno = errno;
+    live->descriptor = -1;
+    live->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *error = live->directory >= 0 ? 0 : errno;
+    if (*error == 0) {
+        sweep(live->directory);
+        (void)snprintf(live->name, sizeof live->name, "weir-%lu-%" PRIu64 ".live", (unsigned long)getpid(), id);
+        *error = place(live);
+    }
+    if (*error != 0) {
+        release(live);
+        live = NULL;
+    }
+    errno = saved_errno;
+    return live;
+}
+
+void weir__live_close(struct weir__live *live, bool remove)
+{
+    if (live == NULL)
+        return;
+    int saved_errno = errno;
+    if (remove)
+        (void)unlinkat(live->directory, live->name, 0);
+    release(live);
+    errno = saved_errno;
+}
+
+/* ---- a limiter's ---- */
+
+static void store(weir_limiter *limiter, uint64_t now_ns)
+{
+    struct weir__live *live = limiter->live;
+    weir__record_take(&live->record, limiter, now_ns);
+    live->record.pid = live->file->pid;
+    if (now_ns >= live->summed_ns + SUMMARY_NS) {
+        const struct weir__histograms *histograms = limiter->histograms;
+        weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_WAIT], &histograms->wait);
+        weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_RTT], &histograms->rtt);
+        weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_END_TO_END], &histograms->end_to_end);
+        live->summed_ns = now_ns;
+    }
+    live->stored_ns = now_ns;
+    weir__live_store(live, &live->record);
+}
+
+void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle)
+{
+    if (idle || now_ns >= limiter->live->stored_ns + STORE_NS)
+        store(limiter, now_ns);
+}
+
+void weir__live_attach(weir_limiter *limiter)
+{
+    const char *directory = limiter->config.stats_dir;
+    int error = 0;
+    if (directory == NULL)
+        return;
+    struct weir__live *live = weir__live_create(directory, limiter->fork_lock.id, &error);
+    if (live == NULL) {
+        weir__log(limiter->config.log, WEIR_LOG_WARN,
+                  "\"%s\": STATS_DIR=\"%s\" cannot be used (error %d, %s); its figures are not published",
+                  limiter->name, directory, error, weir_strerror(error));
+        return;
+    }
+    weir__lock(limiter);
+    limiter->live = live;
+    store(limiter, weir_now_ns());
+    weir__unlock(limiter);
+}
+
+/* ---- the reader ---- */
+
+static bool matches(const struct weir__live_file *file)
+{
+    return memcmp(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic) == 0 && file->version == WEIR__LIVE_VERSION &&
+           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES;
+}
+
+static void end_texts(struct weir__record *record)
+{
+    record->name[sizeof record->name - 1] = '\0';
+    record->phase[sizeof record->phase - 1] = '\0';
+    record->reason[sizeof record->reason - 1] = '\0';
+    record->algorithm[sizeof record->algorithm - 1] = '\0';
+    record->mode[sizeof record->mode - 1] = '\0';
+    if (record->partition_count > WEIR__RECORD_PARTITIONS)
+        record->partition_count = WEIR__RECORD_PARTITIONS;
+    for (uint32_t i = 0; i < record->partition_count; i++)
+        record->partitions[i].name[sizeof record->partitions[i].name - 1] = '\0';
+}
+
+/* What goes on while nobody stores: on one machine all processes have the same monotonic clock. */
+static void grow_older(struct weir__record *record)
+{
+    uint64_t now_ns = weir_now_ns();
+    uint64_t passed_ns = now_ns > record->time_ns ? now_ns - record->time_ns : 0;
+    for (unsigned row = 0; row < WEIR__FIGURES; row++) {
+        if (weir__figure_rows[row].is_age && record->figures[row] != 0)
+            record->figures[row] += passed_ns;
+    }
+}
+
+/* Reads a file of the right size; false: it is of another version, or its writer is always faster. */
+static bool read_file(int descriptor, struct weir__record *record)
+{
+    enum { ATTEMPTS = 1000 };
+    void *mapped = mmap(NULL, sizeof(struct weir__live_file), PROT_READ, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED)
+        return false;
+    bool done = false;
+    for (int i = 0; matches(mapped) && !done && i < ATTEMPTS; i++)
+        done = load(mapped, record);
+    (void)munmap(mapped, sizeof(struct weir__live_file));
+    if (done) {
+        end_texts(record);
+        grow_older(record);
+    }
+    return done;
+}
+
+enum found { FOUND_RECORD, FOUND_ODD, FOUND_NOTHING };
+
+static enum found read_one(int directory, const char *name, struct weir__record *record)
+{
+    struct stat status;
+    enum found found = FOUND_NOTHING;
+    int descriptor = open_other(directory, name);
+    if (descriptor < 0)
+        return FOUND_NOTHING;
+    if (!is_alive(descriptor)) {
+        if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid())
+            (void)unlinkat(directory, name, 0);
+    } else if (fstat(descriptor, &status) == 0 && status.st_size == (off_t)sizeof(struct weir__live_file)) {
+        found = read_file(descriptor, record) ? FOUND_RECORD : FOUND_ODD;
+    } else {
+        found = FOUND_ODD;
+    }
+    (void)close(descriptor);
+    return found;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct weir__record *x = a;
+    const struct weir__record *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static int read_entries(DIR *stream, struct weir__record **records, size_t *count, unsigned *odd)
+{
+    size_t room = 0;
+    for (struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        if (!is_others(entry->d_name))
+            continue;
+        if (*count == room) {
+            room = room * 2 + 8;
+            struct weir__record *grown = realloc(*records, room * sizeof *grown);
+            if (grown == NULL)
+                return ENOMEM;
+            *records = grown;
+        }
+        enum found found = read_one(dirfd(stream), entry->d_name, &(*records)[*count]);
+        *count += found == FOUND_RECORD;
+        *odd += found == FOUND_ODD;
+    }
+    return 0;
+}
+
+int weir__live_read(const char *directory, struct weir__record **records, size_t *count, unsigned *odd)
+{
+    *records = NULL;
+    *count = 0;
+    *odd = 0;
+    DIR *stream = opendir(directory);
+    if (stream == NULL)
+        return errno;
+    int error = read_entries(stream, records, count, odd);
+    (void)closedir(stream);
+    if (error != 0) {
+        free(*records);
+        *records = NULL;
+        *count = 0;
+    } else if (*count > 1) {
+        qsort(*records, *count, sizeof **records, compare);
+    }
+    return error;
+}

@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_LIVE_FILE_H
+#define WEIR_LIVE_FILE_H
+
+/* Figures that other processes can read while this one runs: with STATS_DIR each pool and limiter has a file there,
+ * weir-<pid>-<id>.live, mapped into memory.
+ *
+ * note:live-file -- the file holds two records. A store fills in the one that is not current, between two counters:
+ * begun is raised before, done after, and done & 1 is the current one. A reader copies that and looks whether begun is
+ * by now two ahead, for only then may its record have been written to meanwhile. So there is a whole record at every
+ * moment, whenever the writer is killed.
+ *
+ * The writer holds a POSIX lock on its file, which ends with the process and is not inherited by a fork child. A file
+ * without that lock is stale: whoever comes across it removes it. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/limiter.h>
+
+#include "stats/record.h"
+
+enum { WEIR__LIVE_VERSION = 1 };
+#define WEIR__LIVE_MAGIC "weirlive"
+
+/* The layout. What does not match in version and sizes is not read. All is in the byte order of the machine. */
+struct weir__live_file {
+    char magic[8];
+    uint32_t version;
+    uint32_t record_size;
+    uint32_t figures;
+    uint32_t pid;
+    _Atomic uint64_t begun;                                                      /* atomic */
+    _Atomic uint64_t done;                                                       /* atomic */
+    _Atomic uint64_t records[2][sizeof(struct weir__record) / sizeof(uint64_t)]; /* atomic: see note:live-file */
+};
+
+struct weir__live;
+
+/* ---- the writer ---- */
+
+/* A file with an empty record in the directory; stale ones there are removed. NULL: *error says why. */
+struct weir__live *weir__live_create(const char *directory, uint64_t id, int *error);
+
+/* Makes the record the current one; one caller at a time. */
+void weir__live_store(struct weir__live *live, const struct weir__record *record);
+
+/* remove: the file goes, too; a fork child leaves it to its parent. */
+void weir__live_close(struct weir__live *live, bool remove);
+
+/* For a limiter with STATS_DIR: creates its file. Where that fails, a log line says so, and it goes without. */
+void weir__live_attach(weir_limiter *limiter);
+
+/* Something has changed at now_ns; lock held. It is stored at once if nobody is about to come soon (idle), else if the
+ * last store is some time ago. */
+void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle);
+
+/* ---- the reader ---- */
+
+/* What other processes have in the directory, to be freed; ages are as of now. Counts in *odd the files of other
+ * versions. 0, ENOMEM, or why the directory cannot be read. */
+int weir__live_read(const char *directory, struct weir__record **records, size_t *count, unsigned *odd);
+
+#endif

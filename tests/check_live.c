@@ -1,0 +1,401 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Live files, seen by other processes: every look is taken by a child. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pool/pool.h"
+#include "pool_support.h"
+#include "stats/live_file.h"
+
+static char directory[64]; /* of the test that runs */
+
+static void make_directory(void)
+{
+    (void)snprintf(directory, sizeof directory, "/tmp/weir-live-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    weir_test_log_capture();
+}
+
+static void remove_directory(void)
+{
+    weir_test_log_release();
+    ck_assert_msg(rmdir(directory) == 0, "%s is not empty", directory);
+}
+
+static const char *path_of(pid_t pid, uint64_t id)
+{
+    static char path[128];
+    (void)snprintf(path, sizeof path, "%s/weir-%ld-%" PRIu64 ".live", directory, (long)pid, id);
+    return path;
+}
+
+static weir_pool *live_pool(uint32_t limit, uint32_t depth)
+{
+    weir_config config = weir_test_fixed(limit, depth);
+    config.stats_dir = directory;
+    return weir_test_pool_of(&config);
+}
+
+/* What a child is to see; it says which of it does not hold. */
+struct expected {
+    size_t count;
+    unsigned odd;
+    unsigned running; /* of the first */
+    unsigned queued;
+    unsigned succeeded;
+};
+
+static int look(void *arg)
+{
+    const struct expected *expected = arg;
+    struct weir__record *records = NULL;
+    size_t count = 0;
+    unsigned odd = 0;
+    int wrong = weir__live_read(directory, &records, &count, &odd) != 0;
+    if (count != expected->count || odd != expected->odd)
+        wrong = 2;
+    else if (count > 0 && records[0].figures[WEIR__FIGURE_RUNNING] != expected->running)
+        wrong = 3;
+    else if (count > 0 && records[0].figures[WEIR__FIGURE_QUEUED] != expected->queued)
+        wrong = 4;
+    else if (count > 0 && records[0].figures[WEIR__FIGURE_SUCCEEDED] != expected->succeeded)
+        wrong = 5;
+    else if (count > 0 && (strcmp(records[0].name, "test") != 0 || records[0].pid != (uint32_t)getppid() ||
+                           strcmp(records[0].algorithm, "fixed") != 0))
+        wrong = 6;
+    free(records);
+    return wrong;
+}
+
+static void assert_seen(struct expected expected)
+{
+    int status = weir_test_in_child(look, &expected);
+    ck_assert(WIFEXITED(status));
+    ck_assert_msg(WEXITSTATUS(status) == 0, "a look at the live files found fault %d", WEXITSTATUS(status));
+}
+
+/* ---- a pool's file ---- */
+
+START_TEST(comes_and_goes)
+{
+    struct stat status;
+    weir_pool *pool = live_pool(2, 4);
+    assert_seen((struct expected){.count = 1});
+    ck_assert_int_eq(stat(path_of(getpid(), pool->limiter->fork_lock.id), &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0600);
+    ck_assert_uint_eq(status.st_nlink, 1);
+    weir_pool *second = live_pool(2, 4);
+    assert_seen((struct expected){.count = 2});
+    weir_test_pool_end(pool);
+    assert_seen((struct expected){.count = 1});
+    weir_test_pool_end(second);
+    assert_seen((struct expected){.count = 0});
+}
+END_TEST
+
+/* When all workers sleep the file says so: there is nobody left who would correct it. */
+START_TEST(idle_is_told)
+{
+    struct weir_test_gate gate;
+    weir_test_gate_init(&gate);
+    weir_pool *pool = live_pool(1, 8);
+    unsigned done = 0;
+    for (int round = 0; round < 20; round++) {
+        weir_test_gate_close(&gate);
+        weir_test_occupy(pool, &gate, 1);
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
+        weir_test_gate_open(&gate);
+        ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+        WEIR_TEST_UNTIL(weir_test_stats(pool).idle == 1);
+        done += 2;
+        assert_seen((struct expected){.count = 1, .succeeded = done});
+    }
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+
+/* While nothing ends, a submit tells what waits. */
+START_TEST(stuck_is_told)
+{
+    struct weir_test_gate gate;
+    weir_test_gate_init(&gate);
+    weir_pool *pool = live_pool(1, 100);
+    weir_test_occupy(pool, &gate, 1);
+    unsigned queued = 0;
+    uint64_t past_ns = weir_after_ns(200000000);
+    while (queued < 50) {
+        ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
+        queued++;
+    }
+    WEIR_TEST_UNTIL(weir_now_ns() > past_ns); /* long enough for the next submit to be told */
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
+    assert_seen((struct expected){.count = 1, .running = 1, .queued = 51});
+    weir_test_gate_open(&gate);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+
+START_TEST(limiters_file)
+{
+    weir_limiter *limiter = NULL;
+    weir_permit permit = {{0}};
+    weir_config config = weir_test_fixed(3, 0);
+    config.stats_dir = directory;
+    ck_assert_int_eq(weir_limiter_create(&limiter, "test", &config), 0);
+    for (unsigned i = 1; i <= 5; i++) {
+        ck_assert_int_eq(weir_limiter_acquire(limiter, &permit), 0);
+        ck_assert_int_eq(weir_limiter_release(limiter, &permit, WEIR_SUCCESS), 0);
+        assert_seen((struct expected){.count = 1, .succeeded = i});
+    }
+    ck_assert_int_eq(weir_limiter_destroy(limiter), 0);
+}
+END_TEST
+
+/* A fork child that destroys what it inherited leaves the file and its lock to the parent. */
+static int destroy_inherited(void *pool)
+{
+    return weir_pool_destroy(pool);
+}
+
+START_TEST(fork_child)
+{
+    weir_pool *pool = live_pool(1, 1);
+    ck_assert_int_eq(weir_test_in_child(destroy_inherited, pool), 0);
+    assert_seen((struct expected){.count = 1});
+    weir_test_pool_end(pool);
+}
+END_TEST
+
+/* ---- what may stand in the way ---- */
+
+START_TEST(no_directory)
+{
+    weir_config config = weir_test_fixed(1, 1);
+    config.stats_dir = "/nonexistent/weir";
+    weir_pool *pool = weir_test_pool_of(&config);
+    ck_assert_int_eq(weir_pool_call(pool, weir_test_nothing, NULL, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(weir_test_log_text(), "STATS_DIR=\"/nonexistent/weir\""));
+    weir_test_pool_end(pool);
+    struct weir__record *records = NULL;
+    size_t count = 0;
+    unsigned odd = 0;
+    ck_assert_int_eq(weir__live_read("/nonexistent/weir", &records, &count, &odd), ENOENT);
+}
+END_TEST
+
+/* A symbolic link under the file's name, or that of its making, is not followed. */
+START_TEST(symbolic_links)
+{
+    char victim[128];
+    char hidden[128];
+    struct stat status;
+    weir_pool *before = weir_test_pool(1, 1);
+    uint64_t id = before->limiter->fork_lock.id + 1;
+    weir_test_pool_end(before);
+    (void)snprintf(victim, sizeof victim, "%s/victim", directory);
+    (void)snprintf(hidden, sizeof hidden, "%s/.weir-%ld-%" PRIu64 ".live.new", directory, (long)getpid(), id);
+    int file = open(victim, O_CREAT | O_WRONLY, 0644);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(close(file), 0);
+    ck_assert_int_eq(symlink(victim, path_of(getpid(), id)), 0);
+    ck_assert_int_eq(symlink(victim, hidden), 0);
+    weir_pool *pool = live_pool(1, 1);
+    ck_assert_ptr_nonnull(strstr(weir_test_log_text(), "its figures are not published"));
+    weir_test_pool_end(pool);
+    ck_assert_int_eq(stat(victim, &status), 0);
+    ck_assert_int_eq(status.st_size, 0);
+    ck_assert_int_eq(unlink(path_of(getpid(), id)), 0);
+    ck_assert_int_eq(unlink(victim), 0);
+    ck_assert_int_eq(lstat(hidden, &status), -1);
+}
+END_TEST
+
+/* A file of another version is told apart and left alone; one that is too short, likewise. */
+START_TEST(other_versions)
+{
+    int error = 0;
+    struct weir__live *live = weir__live_create(directory, 1, &error);
+    ck_assert_ptr_nonnull(live);
+    uint32_t version = WEIR__LIVE_VERSION + 1;
+    pid_t child = fork(); /* to open and close the file here would give up the lock */
+    if (child == 0) {
+        int file = open(path_of(getppid(), 1), O_RDWR);
+        ssize_t put = pwrite(file, &version, sizeof version, offsetof(struct weir__live_file, version));
+        _exit(put == (ssize_t)sizeof version ? 0 : 1);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    assert_seen((struct expected){.count = 0, .odd = 1});
+    weir__live_close(live, true);
+}
+END_TEST
+
+/* ---- consistency ---- */
+
+static void fill(struct weir__record *record, uint64_t value)
+{
+    for (unsigned i = 0; i < WEIR__FIGURES; i++)
+        record->figures[i] = value;
+    for (unsigned i = 0; i < WEIR__RECORD_BUCKETS; i++)
+        record->histograms[2].buckets[i] = value;
+    record->partition_count = WEIR__RECORD_PARTITIONS;
+    record->partitions[WEIR__RECORD_PARTITIONS - 1].shed = value;
+}
+
+static bool is_whole(const struct weir__record *record)
+{
+    uint64_t value = record->figures[0];
+    for (unsigned i = 0; i < WEIR__FIGURES; i++) {
+        if (!weir__figure_rows[i].is_age && record->figures[i] != value)
+            return false;
+    }
+    for (unsigned i = 0; i < WEIR__RECORD_BUCKETS; i++) {
+        if (record->histograms[2].buckets[i] != value)
+            return false;
+    }
+    return value == 0 || record->partitions[WEIR__RECORD_PARTITIONS - 1].shed == value;
+}
+
+/* Reads until the last store is seen; the values never go back. */
+static int read_until_over(uint64_t last)
+{
+    uint64_t before = 0;
+    while (before < last) {
+        struct weir__record *records = NULL;
+        size_t count = 0;
+        unsigned odd = 0;
+        if (weir__live_read(directory, &records, &count, &odd) != 0 || count + odd != 1)
+            return 1;
+        if (count == 1 && !is_whole(&records[0]))
+            return 2;
+        if (count == 1 && records[0].figures[0] < before)
+            return 3;
+        if (count == 1)
+            before = records[0].figures[0];
+        free(records);
+    }
+    return 0;
+}
+
+/* A reader that does nothing else never sees half a record, in a million stores. */
+START_TEST(never_torn)
+{
+    int error = 0;
+    uint64_t last = weir_test_scaled(1000000, 100000);
+    static struct weir__record record;
+    struct weir__live *live = weir__live_create(directory, 1, &error);
+    ck_assert_ptr_nonnull(live);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(read_until_over(last));
+    for (uint64_t value = 1; value <= last; value++) {
+        fill(&record, value);
+        weir__live_store(live, &record);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    weir__live_close(live, true);
+}
+END_TEST
+
+static void store_for_ever(int ready)
+{
+    int error = 0;
+    static struct weir__record record;
+    struct weir__live *live = weir__live_create(directory, 1, &error);
+    if (live == NULL)
+        _exit(1);
+    for (uint64_t value = 1;; value++) {
+        fill(&record, value);
+        weir__live_store(live, &record);
+        if (value == 1 && write(ready, "x", 1) != 1)
+            _exit(1);
+    }
+}
+
+/* The current record of a file whose writer is dead. */
+static void assert_whole(const char *path)
+{
+    static struct weir__record record;
+    int file = open(path, O_RDONLY);
+    ck_assert_int_ge(file, 0);
+    struct weir__live_file *mapped = mmap(NULL, sizeof *mapped, PROT_READ, MAP_SHARED, file, 0);
+    ck_assert_ptr_ne(mapped, MAP_FAILED);
+    uint64_t done = atomic_load(&mapped->done);
+    ck_assert_uint_le(atomic_load(&mapped->begun) - done, 1);
+    memcpy(&record, (const void *)mapped->records[done & 1], sizeof record);
+    ck_assert(is_whole(&record));
+    ck_assert_uint_ge(record.figures[0], 1);
+    (void)munmap(mapped, sizeof *mapped);
+    (void)close(file);
+}
+
+/* The writer is killed at any moment: its file still holds a whole record, is known as stale, and goes; also when it
+ * is the next writer that comes across it. */
+START_TEST(killed_writers)
+{
+    uint64_t state = weir_test_seed();
+    for (unsigned round = 0; round < weir_test_scaled(60, 20); round++) {
+        int ready[2];
+        char byte;
+        int status;
+        ck_assert_int_eq(pipe(ready), 0);
+        pid_t child = fork();
+        if (child == 0)
+            store_for_ever(ready[1]);
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        for (uint64_t spin = weir_test_random(&state) % 200000; spin > 0; spin--)
+            (void)atomic_load((atomic_int *)&(atomic_int){0});
+        ck_assert_int_eq(kill(child, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        assert_whole(path_of(child, 1));
+        if (round % 2 == 0) {
+            assert_seen((struct expected){.count = 0});
+        } else {
+            weir_pool *pool = live_pool(1, 1);
+            assert_seen((struct expected){.count = 1});
+            ck_assert_int_ne(access(path_of(child, 1), F_OK), 0);
+            weir_test_pool_end(pool);
+        }
+        ck_assert_int_ne(access(path_of(child, 1), F_OK), 0);
+        (void)close(ready[0]);
+        (void)close(ready[1]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("live");
+    TCase *tests = tcase_create("live files");
+    tcase_set_timeout(tests, TEST_LIMIT_S);
+    tcase_add_checked_fixture(tests, make_directory, remove_directory);
+    tcase_add_test(tests, comes_and_goes);
+    tcase_add_test(tests, idle_is_told);
+    tcase_add_test(tests, stuck_is_told);
+    tcase_add_test(tests, limiters_file);
+    tcase_add_test(tests, fork_child);
+    tcase_add_test(tests, no_directory);
+    tcase_add_test(tests, symbolic_links);
+    tcase_add_test(tests, other_versions);
+    tcase_add_test(tests, never_torn);
+    tcase_add_test(tests, killed_writers);
+    suite_add_tcase(suite, tests);
+    return weir_test_main(suite);
+}
