@@ -47,7 +47,7 @@ static const char usage[] =
     "  --seeds K              how many (5)\n"
     "  --jobs N               processes (2)\n"
     "  --quick                the short regression's scenarios, one seed\n"
-    "  --csv DIR              results as DIR/results.csv\n"
+    "  --csv DIR              results as DIR/results.csv, by phases as DIR/phases.csv\n"
     "  --plots DIR            a plot of each run with the first seed, and DIR/index.html\n"
     "  --decisions DIR        why the limit moved: a file for each run\n";
 
@@ -132,19 +132,36 @@ static bool run_workers(const struct suite *suite, struct board *board)
     return good && !atomic_load(&board->failed);
 }
 
+static FILE *open_csv(const char *directory, const char *name)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *csv = fopen(path, "w");
+    if (csv == NULL)
+        (void)fprintf(stderr, "sim: %s: %s\n", path, strerror(errno));
+    return csv;
+}
+
+static bool write_csv(const struct suite *suite, const struct board *board)
+{
+    FILE *results = open_csv(suite->csv, "results.csv"), *phases = open_csv(suite->csv, "phases.csv");
+    bool good = results != NULL && phases != NULL;
+    if (good) {
+        sim_csv_head(results);
+        sim_phases_head(phases);
+        for (size_t s = 0; s < suite->scenarios_count; s++)
+            for (size_t k = 0; k < suite->controllers_count; k++) {
+                const struct sim_row *row = &board->rows[s][k];
+                sim_csv_row(results, suite->scenarios[s], suite->controllers[k], row, suite->seed);
+                sim_phases_row(phases, suite->scenarios[s], suite->controllers[k], row, suite->seed);
+            }
+    }
+    good = results != NULL && fclose(results) == 0 && good;
+    return phases != NULL && fclose(phases) == 0 && good;
+}
+
 static bool print_results(const struct suite *suite, const struct board *board)
 {
-    FILE *csv = NULL;
-    if (suite->csv != NULL) {
-        char path[4096];
-        (void)snprintf(path, sizeof path, "%s/results.csv", suite->csv);
-        csv = fopen(path, "w");
-        if (csv == NULL) {
-            (void)fprintf(stderr, "sim: %s: %s\n", path, strerror(errno));
-            return false;
-        }
-        sim_csv_head(csv);
-    }
     sim_print_head(stdout);
     size_t met = 0;
     for (size_t s = 0; s < suite->scenarios_count; s++) {
@@ -153,14 +170,12 @@ static bool print_results(const struct suite *suite, const struct board *board)
             const struct sim_controller *controller = suite->controllers[k];
             bool judged = controller->algorithm == WEIR_VEGAS2 || controller->mutant;
             sim_print_row(stdout, suite->scenarios[s], controller, &board->rows[s][k], judged);
-            if (csv != NULL)
-                sim_csv_row(csv, suite->scenarios[s], controller, &board->rows[s][k], suite->seed);
             struct sim_result mean = sim_mean(&board->rows[s][k]);
             met += judged && !controller->mutant && sim_missed(suite->scenarios[s], &mean) == NULL;
         }
     }
     (void)printf("vegas2 meets the goals of %zu of %zu scenarios\n", met, suite->scenarios_count);
-    return csv == NULL || fclose(csv) == 0;
+    return suite->csv == NULL || write_csv(suite, board);
 }
 
 /* ---- options ---- */

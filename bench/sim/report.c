@@ -113,3 +113,21 @@ void sim_csv_row(FILE *out, const struct sim_scenario *scenario, const struct si
             r->below, r->peak, r->mean_limit, r->jain, r->shed, r->avoidable);
     }
 }
+
+void sim_phases_head(FILE *out)
+{
+    (void)fprintf(out,
+                  "scenario,controller,seed,phase,optimum,limit,least,most,utilisation,p99,settled_s,peak_queue\n");
+}
+
+void sim_phases_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
+                    const struct sim_row *row, uint64_t first_seed)
+{
+    for (unsigned i = 0; i < row->seeds; i++)
+        for (size_t p = 0; p < sim_phase_count(scenario); p++) {
+            const struct sim_phase_result *r = &row->results[i].phases[p];
+            (void)fprintf(out, "%s,%s,%llu,%zu,%.1f,%.2f,%.0f,%.0f,%.4f,%.6f,%.3f,%.0f\n", scenario->id,
+                          controller->name, (unsigned long long)(first_seed + i), p, r->optimum, r->limit, r->least,
+                          r->most, r->utilisation, r->p99, r->settled_s, r->peak_queue);
+        }
+}

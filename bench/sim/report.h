@@ -25,6 +25,11 @@ void sim_csv_head(FILE *out);
 void sim_csv_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
                  const struct sim_row *row, uint64_t first_seed);
 
+/* The same by phases. */
+void sim_phases_head(FILE *out);
+void sim_phases_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
+                    const struct sim_row *row, uint64_t first_seed);
+
 /* Writes the trace of one run as CSV and as gnuplot's PNG and SVG into the directory; false: a file or gnuplot failed.
  */
 bool sim_plot(const char *directory, const struct sim_scenario *scenario, const struct sim_controller *controller,
