@@ -9,6 +9,7 @@ libweir_core_la_SOURCES = \
 	lib/base/clock.c \
 	lib/base/error.c \
 	lib/base/fork.c \
+	lib/base/lock.c \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
@@ -39,11 +40,13 @@ libweir_core_la_SOURCES = \
 	lib/limiter/samples.c \
 	lib/pool/completions.c \
 	lib/pool/deadline.c \
+	lib/pool/inbox.c \
 	lib/pool/job.c \
 	lib/pool/lifecycle.c \
 	lib/pool/pool.c \
 	lib/pool/pool.h \
 	lib/pool/node.c \
+	lib/pool/pace.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/stats.c \

@@ -102,11 +102,25 @@ static struct weir__unit *next_submitter(struct weir__unit *unit)
     return unit;
 }
 
+static void wake_up(const struct weir__partitions *partitions, struct weir__partition *partition)
+{
+    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
+        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+}
+
+void weir__partition_join_line(struct weir__partitions *partitions, uint16_t index, struct weir__line *jobs)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    wake_up(partitions, partition);
+    partition->queued += jobs->length;
+    partitions->queued += jobs->length;
+    weir__line_join(&partition->line, jobs);
+}
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit)
 {
     struct weir__partition *partition = &partitions->all[unit->partition];
-    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
-        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+    wake_up(partitions, partition);
     weir__line_append(&partition->line, unit);
     count_unit(partitions, unit, 1);
     if (unit->kind == WEIR__SUBMITTER && partition->blocked == NULL)

@@ -50,7 +50,7 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     (void)weir_estimator_figures(limiter->estimator, &limiter->figures);
     if (backlog != NULL)
         limiter->backlog = *backlog;
-    WEIR__MUST(pthread_mutex_init(&limiter->lock, NULL));
+    weir__mutex_init(&limiter->lock);
     weir__fork_register(&limiter->fork_lock, &limiter->lock);
 }
 

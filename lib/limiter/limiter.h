@@ -6,10 +6,10 @@
 /* Permits: counting them, feeding the estimator, waking who waits.
  *
  * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, nobody else
- * nests them), a pool's start_lock, a limiter's lock, a completions object's lock. Nothing else is locked under the
- * last, and no callback of the program, allocation or log line happens under any, but for the start of a pool's very
- * first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that one critical section
- * moves a job and its permit, and one snapshot shows both. */
+ * nests them), a pool's start_lock, a limiter's lock, a completions object's or a pool's inbox's lock. Nothing else is
+ * locked under the last two, and no callback of the program, allocation or log line happens under any, but for the
+ * start of a pool's very first thread under start_lock. A pool has no lock of its own: it shares its limiter's, so that
+ * one critical section moves a job and its permit, and one snapshot shows both. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include "base/base.h"
 
 /* Samples wait here for the estimator, which runs outside the lock. */
-enum { WEIR__SAMPLES = 64 };
+enum { WEIR__SAMPLES = 256, WEIR__SAMPLES_BATCH = 32 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
@@ -32,6 +32,9 @@ struct weir__backlog {
     bool (*grant)(void *owner, struct weir__unit *unit, struct weir__wakes *wakes);
     /* Jobs got permits, or the depth changed: the pool puts its house in order. */
     void (*settle)(void *owner, struct weir__wakes *wakes);
+    /* After the lock was taken, and before it is given back: jobs that were left outside come in. */
+    void (*enter)(void *owner);
+    void (*exit)(void *owner);
     /* Without the lock: what the wakes ask for besides waking. */
     void (*after)(void *owner, const struct weir__wakes *wakes);
     uint32_t reserved; /* guarded by lock: permits set aside for jobs that have not begun */
@@ -100,14 +103,37 @@ struct weir_limiter {
     uint64_t wall_refresh_ns;           /* owner: the estimating thread: when the wall offset is stale */
 };
 
+/* What everybody uses, but for a worker between two jobs and a submit, which know what enter and exit would do. */
 static inline void weir__lock(weir_limiter *limiter)
 {
-    WEIR__MUST(pthread_mutex_lock(&limiter->lock));
+    weir__mutex_lock(&limiter->lock);
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
 }
 
 static inline void weir__unlock(weir_limiter *limiter)
 {
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.exit(limiter->backlog.owner);
     WEIR__MUST(pthread_mutex_unlock(&limiter->lock));
+}
+
+/* For one that took the lock otherwise and goes on as everybody. */
+static inline void weir__limiter_settle(const weir_limiter *limiter)
+{
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
+}
+
+/* weir__caller_wait for a caller of this limiter or its pool, with the lock held. */
+static inline int weir__limiter_wait(weir_limiter *limiter, struct weir__caller *caller, uint64_t deadline_ns)
+{
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.exit(limiter->backlog.owner);
+    int verdict = weir__caller_wait(caller, &limiter->lock, deadline_ns);
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
+    return verdict;
 }
 
 /* ---- limiter.c ---- */
@@ -140,7 +166,10 @@ static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weig
     return out + weight <= weir__limiter_ceiling(limiter) || out == 0;
 }
 
-/* Hands free permits to whom they belong. */
+/* Hands free permits to whom they belong; true: some went to jobs, and the pool has to settle. */
+bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes);
+
+/* The same, and settles. */
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
 
 /* Puts weight permits of a partition to use, be they reserved or in flight; and the reverse. */

@@ -17,9 +17,11 @@
 enum { PERIOD_RTTS = 4 };
 
 /* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
- * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago. */
+ * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago.
+ * Where very many are in flight a part of them is taken together: they come within that part of an RTT. */
 #define SHORT_RTT_NS UINT64_C(20000)
 #define BATCH_NS     UINT64_C(100000)
+enum { IN_FLIGHT_PART = 16 };
 
 static void wake_full(weir_limiter *limiter)
 {
@@ -35,15 +37,18 @@ void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
     while (limiter->sample_count == WEIR__SAMPLES) {
         if (weir__samples_process(limiter))
             continue;
+        weir__limiter_settle(limiter);
         struct weir__caller caller;
         weir__caller_init(&caller, WEIR__CALLER, 0, 0);
         weir__line_append(&limiter->full, &caller.unit);
-        (void)weir__caller_wait(&caller, &limiter->lock, WEIR_FOREVER);
+        (void)weir__limiter_wait(limiter, &caller, WEIR_FOREVER);
         weir__caller_destroy(&caller);
     }
     limiter->samples[limiter->sample_count++] = *sample;
-    if (limiter->sample_count >= WEIR__SAMPLES / 2 || limiter->partitions.callers != 0 ||
-        sample->rtt_ns >= SHORT_RTT_NS || sample->start_ns + sample->rtt_ns >= limiter->processed_ns + BATCH_NS)
+    bool is_part = limiter->sample_count >= limiter->in_flight / IN_FLIGHT_PART;
+    if (limiter->sample_count >= WEIR__SAMPLES_BATCH || limiter->partitions.callers != 0 ||
+        (sample->rtt_ns >= SHORT_RTT_NS && is_part) ||
+        sample->start_ns + sample->rtt_ns >= limiter->processed_ns + BATCH_NS)
         limiter->pressing = true;
 }
 
@@ -165,6 +170,7 @@ bool weir__samples_process(weir_limiter *limiter)
     if (limiter->estimating || limiter->sample_count == 0)
         return false;
     limiter->estimating = true;
+    weir__limiter_settle(limiter);
     do {
         weir_sample batch[WEIR__SAMPLES];
         uint32_t count = limiter->sample_count;
