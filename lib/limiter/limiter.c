@@ -31,8 +31,21 @@ static int copy_name(weir_limiter *limiter, const char *name)
     return 0;
 }
 
+static int allocate_samples(weir_limiter *limiter)
+{
+    uint32_t room = limiter->config.max_limit;
+    room = room > WEIR__SAMPLES_LEAST ? room : WEIR__SAMPLES_LEAST;
+    room = room < WEIR__SAMPLES_MOST ? room : WEIR__SAMPLES_MOST;
+    limiter->sample_room = room;
+    limiter->samples = weir__allocate(room * sizeof *limiter->samples);
+    limiter->other_samples = weir__allocate(room * sizeof *limiter->other_samples);
+    return limiter->samples != NULL && limiter->other_samples != NULL ? 0 : ENOMEM;
+}
+
 static void free_parts(weir_limiter *limiter)
 {
+    free(limiter->samples);
+    free(limiter->other_samples);
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
     free(limiter->name);
@@ -74,6 +87,8 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
         error = weir__estimator_create(&created->estimator, &created->config);
     if (error == 0)
         error = copy_name(created, name);
+    if (error == 0)
+        error = allocate_samples(created);
     if (error == 0)
         error = weir__partitions_init(&created->partitions, created->config.partitions);
     if (error != 0) {

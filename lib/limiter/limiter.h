@@ -20,8 +20,9 @@
 #include "admission/admission.h"
 #include "base/base.h"
 
-/* Samples wait here for the estimator, which runs outside the lock. */
-enum { WEIR__SAMPLES = 256, WEIR__SAMPLES_BATCH = 32 };
+/* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors, all those in flight
+ * may end while the estimating thread is preempted: there is room for one of each, within bounds. */
+enum { WEIR__SAMPLES_LEAST = 256, WEIR__SAMPLES_MOST = 4096, WEIR__SAMPLES_BATCH = 32 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
@@ -92,15 +93,17 @@ struct weir_limiter {
     double throughput;              /* guarded by lock: measured */
     double rtt_mean_ns;             /* guarded by lock: measured; 0: not yet */
 
-    weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
-    uint32_t sample_count;              /* guarded by lock */
-    bool pressing;                      /* guarded by lock: they should not wait any longer */
-    uint64_t processed_ns;              /* guarded by lock: end of the last one that was taken */
-    bool estimating;                    /* guarded by lock: its setter is the estimating thread */
-    struct weir__line full;             /* guarded by lock: threads whose sample found no room */
-    weir_estimator *estimator;          /* owner: the estimating thread */
-    struct weir__flow flow;             /* owner: the estimating thread */
-    uint64_t wall_refresh_ns;           /* owner: the estimating thread: when the wall offset is stale */
+    weir_sample *samples;       /* guarded by lock: where the next one goes */
+    weir_sample *other_samples; /* owner: the estimating thread; in turns with the former */
+    uint32_t sample_room;       /* immutable after create: of either */
+    uint32_t sample_count;      /* guarded by lock */
+    bool pressing;              /* guarded by lock: they should not wait any longer */
+    uint64_t processed_ns;      /* guarded by lock: end of the last one that was taken */
+    bool estimating;            /* guarded by lock: its setter is the estimating thread */
+    struct weir__line full;     /* guarded by lock: threads whose sample found no room */
+    weir_estimator *estimator;  /* owner: the estimating thread */
+    struct weir__flow flow;     /* owner: the estimating thread */
+    uint64_t wall_refresh_ns;   /* owner: the estimating thread: when the wall offset is stale */
 };
 
 /* What everybody uses, but for a worker between two jobs and a submit, which know what enter and exit would do. */

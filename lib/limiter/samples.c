@@ -4,8 +4,6 @@
 #include <config.h>
 #endif
 
-#include <string.h>
-
 #include "limiter/limiter.h"
 
 /* The estimator runs outside the lock: a caller's own algorithm may be slow, and the critical section of a release
@@ -34,7 +32,7 @@ static void wake_full(weir_limiter *limiter)
 
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 {
-    while (limiter->sample_count == WEIR__SAMPLES) {
+    while (limiter->sample_count == limiter->sample_room) {
         if (weir__samples_process(limiter))
             continue;
         weir__limiter_settle(limiter);
@@ -172,9 +170,10 @@ bool weir__samples_process(weir_limiter *limiter)
     limiter->estimating = true;
     weir__limiter_settle(limiter);
     do {
-        weir_sample batch[WEIR__SAMPLES];
+        weir_sample *batch = limiter->samples;
         uint32_t count = limiter->sample_count;
-        memcpy(batch, limiter->samples, count * sizeof batch[0]);
+        limiter->samples = limiter->other_samples;
+        limiter->other_samples = batch;
         limiter->sample_count = 0;
         limiter->pressing = false;
         limiter->processed_ns = batch[count - 1].start_ns + batch[count - 1].rtt_ns;

@@ -13,12 +13,13 @@
 #ifndef WORKERS
 #define WORKERS 3
 #endif
+#define LAST_LIMIT (WORKERS - 1) /* and the first */
 #ifndef JOBS
 #define JOBS 4
 #endif
 #define NOBODY 255
 
-byte limit = 2;
+byte limit = LAST_LIMIT;
 byte line, inbox, ready, running, looking, started, longs, left;
 bool waking, open, closing;
 bool early; /* shutdown begins while jobs wait; else it must not be what starts them */
@@ -196,7 +197,7 @@ serve:
     }
     /* the job */
     if
-    :: atomic { longs < 2 -> longs++ }; started == JOBS
+    :: atomic { longs < LAST_LIMIT - 1 -> longs++ }; started == JOBS
     :: true
     fi;
     atomic {
@@ -288,7 +289,7 @@ proctype changes()
 {
     byte popped = NOBODY;
     atomic { enter(); limit = 1; exit() }
-    atomic { enter(); limit = WORKERS; hand_out(); send_worker(); exit() }
+    atomic { enter(); limit = LAST_LIMIT; hand_out(); send_worker(); exit() }
 }
 
 proctype shutdown()
