@@ -3,4 +3,5 @@
 
 include bench/demo/demo.mk
 include bench/examples/examples.mk
+include bench/peers/peers.mk
 include bench/sim/sim.mk

@@ -11,6 +11,7 @@ libweir_core_la_SOURCES = \
 	lib/base/fork.c \
 	lib/base/histogram.c \
 	lib/base/histogram.h \
+	lib/base/lock.c \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
@@ -45,11 +46,13 @@ libweir_core_la_SOURCES = \
 	lib/pool/completions.c \
 	lib/pool/deadline.c \
 	lib/pool/demand.c \
+	lib/pool/inbox.c \
 	lib/pool/job.c \
 	lib/pool/lifecycle.c \
 	lib/pool/pool.c \
 	lib/pool/pool.h \
 	lib/pool/node.c \
+	lib/pool/pace.c \
 	lib/pool/submit.c \
 	lib/pool/worker.c \
 	lib/stats/partition_stats.c \

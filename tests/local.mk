@@ -36,6 +36,7 @@ weir_test_programs = \
 	tests/check_pool_life \
 	tests/check_pool_threads \
 	tests/check_pool_ends \
+	tests/check_pace \
 	tests/check_stress \
 	tests/check_races \
 	tests/check_fork \
@@ -185,6 +186,10 @@ tests_check_pool_ends_SOURCES = tests/check_pool_ends.c tests/pool_support.c tes
 tests_check_pool_ends_CFLAGS = $(weir_test_cflags)
 tests_check_pool_ends_LDADD = libweir-test.la
 
+tests_check_pace_SOURCES = tests/check_pace.c tests/pool_support.c tests/pool_support.h
+tests_check_pace_CFLAGS = $(weir_test_cflags)
+tests_check_pace_LDADD = libweir-test.la
+
 tests_check_fork_SOURCES = tests/check_fork.c tests/pool_support.c tests/pool_support.h
 tests_check_fork_CFLAGS = $(weir_test_cflags)
 tests_check_fork_LDADD = libweir-test.la
@@ -314,6 +319,12 @@ check-valgrind: $(check_PROGRAMS)
 	  CK_FORK=no WEIR_TEST_SLOW=100 CK_TIMEOUT_MULTIPLIER=30 $(LIBTOOL) --mode=execute valgrind -q --error-exitcode=9 \
 	    --leak-check=full --errors-for-leak-kinds=definite,indirect ./$$test || exit 1; \
 	done
+
+# The model of the wake-ups and its faults, with Spin: minutes, so not a part of the suite.
+.PHONY: check-model
+check-model:
+	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
+EXTRA_DIST += tests/model
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null

@@ -41,6 +41,8 @@ struct weir__line {
 void weir__line_append(struct weir__line *line, struct weir__unit *unit);
 void weir__line_prepend(struct weir__line *line, struct weir__unit *unit);
 void weir__line_remove(struct weir__line *line, struct weir__unit *unit);
+/* Puts all of tail behind line. */
+void weir__line_join(struct weir__line *line, struct weir__line *tail);
 /* unit takes the place of old. */
 void weir__line_replace(struct weir__line *line, struct weir__unit *old, struct weir__unit *unit);
 
@@ -121,6 +123,8 @@ int weir__partition_find(const struct weir__partitions *partitions, const char *
 void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index);
 
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit);
+/* The same for a line of jobs, which is empty then. */
+void weir__partition_join_line(struct weir__partitions *partitions, uint16_t index, struct weir__line *jobs);
 /* A job goes back to the head of its line. */
 void weir__partition_return(struct weir__partitions *partitions, struct weir__unit *unit);
 void weir__partition_leave(struct weir__partitions *partitions, struct weir__unit *unit);

@@ -20,6 +20,20 @@ void weir__line_append(struct weir__line *line, struct weir__unit *unit)
     line->length++;
 }
 
+void weir__line_join(struct weir__line *line, struct weir__line *tail)
+{
+    if (tail->first == NULL)
+        return;
+    tail->first->previous = line->last;
+    if (line->last != NULL)
+        line->last->next = tail->first;
+    else
+        line->first = tail->first;
+    line->last = tail->last;
+    line->length += tail->length;
+    *tail = (struct weir__line){0};
+}
+
 void weir__line_prepend(struct weir__line *line, struct weir__unit *unit)
 {
     unit->previous = NULL;

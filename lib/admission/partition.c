@@ -109,6 +109,16 @@ void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index)
         partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
 }
 
+void weir__partition_join_line(struct weir__partitions *partitions, uint16_t index, struct weir__line *jobs)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    weir__partition_arrive(partitions, index);
+    partition->queued += jobs->length;
+    partition->submitted += jobs->length;
+    partitions->queued += jobs->length;
+    weir__line_join(&partition->line, jobs);
+}
+
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit)
 {
     struct weir__partition *partition = &partitions->all[unit->partition];

@@ -40,6 +40,13 @@ int64_t weir__wall_offset_ns(void);
 /* Zeroed memory, or NULL; errno stays as it was. */
 void *weir__allocate(size_t size);
 
+/* ---- lock.c ---- */
+
+/* For a lock that is held for a fraction of a microsecond: who finds it taken spins a little and then gives up the
+ * processor a few times before it sleeps. */
+void weir__mutex_init(pthread_mutex_t *mutex);
+void weir__mutex_lock(pthread_mutex_t *mutex);
+
 /* ---- park.c: one thread waits, any thread wakes it ---- */
 
 /* A wake-up that comes before the wait is not lost, several before one wait count as one. The storage may be reused as

@@ -38,8 +38,21 @@ static int add_histograms(weir_limiter *limiter)
     return limiter->histograms != NULL ? 0 : ENOMEM;
 }
 
+static int allocate_samples(weir_limiter *limiter)
+{
+    uint32_t room = limiter->config.max_limit;
+    room = room > WEIR__SAMPLES_LEAST ? room : WEIR__SAMPLES_LEAST;
+    room = room < WEIR__SAMPLES_MOST ? room : WEIR__SAMPLES_MOST;
+    limiter->sample_room = room;
+    limiter->samples = weir__allocate(room * sizeof *limiter->samples);
+    limiter->other_samples = weir__allocate(room * sizeof *limiter->other_samples);
+    return limiter->samples != NULL && limiter->other_samples != NULL ? 0 : ENOMEM;
+}
+
 static void free_parts(weir_limiter *limiter)
 {
+    free(limiter->samples);
+    free(limiter->other_samples);
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
     free(limiter->histograms);
@@ -61,7 +74,7 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     weir__limiter_note_bounds(limiter, weir_now_ns());
     if (backlog != NULL)
         limiter->backlog = *backlog;
-    WEIR__MUST(pthread_mutex_init(&limiter->lock, NULL));
+    weir__mutex_init(&limiter->lock);
     weir__fork_register(&limiter->fork_lock, &limiter->lock);
 }
 
@@ -88,15 +101,18 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
     if (error == 0)
         error = add_histograms(created);
     if (error == 0)
+        error = allocate_samples(created);
+    if (error == 0)
         error = weir__partitions_init(&created->partitions, created->config.partitions);
     if (error != 0) {
         free_parts(created);
         return error;
     }
+    *limiter =
+        created; /* its pool looks for it there as soon as somebody takes the lock, a collection of figures say */
     start_state(created, backlog);
     weir__live_attach(created);
     weir__config_display(&created->config, kind, name);
-    *limiter = created;
     return 0;
 }
 

@@ -6,10 +6,11 @@
 /* Permits: counting them, feeding the estimator, waking who waits.
  *
  * Lock order, for the whole library: the registry of fork.c (a fork takes it and then every limiter's lock, a
- * collection of figures one of them at a time), a pool's start_lock, a limiter's lock, a completions object's lock.
- * Nothing else is locked under the last, and no callback of the program, allocation or log line happens under any, but
- * for the start of a pool's very first thread under start_lock. A pool has no lock of its own: it shares its limiter's,
- * so that one critical section moves a job and its permit, and one snapshot shows both. */
+ * collection of figures one of them at a time), a pool's start_lock, a limiter's lock, a completions object's or a
+ * pool's inbox's lock. Nothing else is locked under the last two, and no callback of the program, allocation or log
+ * line happens under any, but for the start of a pool's very first thread under start_lock. A pool has no lock of its
+ * own: it shares its limiter's, so that one critical section moves a job and its permit, and one snapshot shows both.
+ */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,8 +22,9 @@
 #include "base/base.h"
 #include "base/histogram.h"
 
-/* Samples wait here for the estimator, which runs outside the lock. */
-enum { WEIR__SAMPLES = 64 };
+/* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors, all those in flight
+ * may end while the estimating thread is preempted: there is room for one of each, within bounds. */
+enum { WEIR__SAMPLES_LEAST = 256, WEIR__SAMPLES_MOST = 4096, WEIR__SAMPLES_BATCH = 32 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
@@ -33,6 +35,9 @@ struct weir__backlog {
     bool (*grant)(void *owner, struct weir__unit *unit, struct weir__wakes *wakes);
     /* Jobs got permits, or the depth changed: the pool puts its house in order. */
     void (*settle)(void *owner, struct weir__wakes *wakes);
+    /* After the lock was taken, and before it is given back: jobs that were left outside come in. */
+    void (*enter)(void *owner);
+    void (*exit)(void *owner);
     /* Without the lock: what the wakes ask for besides waking. */
     void (*after)(void *owner, const struct weir__wakes *wakes);
     /* How much it has been asked for, under lock. */
@@ -93,27 +98,52 @@ struct weir_limiter {
     struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */
     uint64_t changed_ns;                 /* guarded by lock: when the estimate did so last, or the creation */
 
-    weir_sample samples[WEIR__SAMPLES]; /* guarded by lock */
-    uint32_t sample_count;              /* guarded by lock */
-    bool pressing;                      /* guarded by lock: they should not wait any longer */
-    uint64_t processed_ns;              /* guarded by lock: end of the last one that was taken */
-    bool estimating;                    /* guarded by lock: its setter is the estimating thread ... */
-    pthread_t estimating_thread;        /* guarded by lock: ... which this is then */
-    struct weir__line full;             /* guarded by lock: threads whose sample found no room */
-    weir_estimator *estimator;          /* owner: the estimating thread */
-    struct weir__flow flow;             /* owner: the estimating thread */
-    struct weir__depth_meter meter;     /* owner: the estimating thread */
-    uint64_t wall_refresh_ns;           /* owner: the estimating thread: when the wall offset is stale */
+    weir_sample *samples;           /* guarded by lock: where the next one goes */
+    weir_sample *other_samples;     /* owner: the estimating thread; in turns with the former */
+    uint32_t sample_room;           /* immutable after create: of either */
+    uint32_t sample_count;          /* guarded by lock */
+    bool pressing;                  /* guarded by lock: they should not wait any longer */
+    uint64_t processed_ns;          /* guarded by lock: end of the last one that was taken */
+    bool estimating;                /* guarded by lock: its setter is the estimating thread ... */
+    pthread_t estimating_thread;    /* guarded by lock: ... which this is then */
+    struct weir__line full;         /* guarded by lock: threads whose sample found no room */
+    weir_estimator *estimator;      /* owner: the estimating thread */
+    struct weir__flow flow;         /* owner: the estimating thread */
+    struct weir__depth_meter meter; /* owner: the estimating thread */
+    uint64_t wall_refresh_ns;       /* owner: the estimating thread: when the wall offset is stale */
 };
 
+/* What everybody uses, but for a worker between two jobs and a submit, which know what enter and exit would do. */
 static inline void weir__lock(weir_limiter *limiter)
 {
-    WEIR__MUST(pthread_mutex_lock(&limiter->lock));
+    weir__mutex_lock(&limiter->lock);
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
 }
 
 static inline void weir__unlock(weir_limiter *limiter)
 {
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.exit(limiter->backlog.owner);
     WEIR__MUST(pthread_mutex_unlock(&limiter->lock));
+}
+
+/* For one that took the lock otherwise and goes on as everybody. */
+static inline void weir__limiter_settle(const weir_limiter *limiter)
+{
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
+}
+
+/* weir__caller_wait for a caller of this limiter or its pool, with the lock held. */
+static inline int weir__limiter_wait(weir_limiter *limiter, struct weir__caller *caller, uint64_t deadline_ns)
+{
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.exit(limiter->backlog.owner);
+    int verdict = weir__caller_wait(caller, &limiter->lock, deadline_ns);
+    if (limiter->backlog.owner != NULL)
+        limiter->backlog.enter(limiter->backlog.owner);
+    return verdict;
 }
 
 /* ---- limiter.c ---- */
@@ -149,7 +179,10 @@ static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weig
     return out + weight <= weir__limiter_ceiling(limiter) || out == 0;
 }
 
-/* Hands free permits to whom they belong. */
+/* Hands free permits to whom they belong; true: some went to jobs, and the pool has to settle. */
+bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes);
+
+/* The same, and settles. */
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
 
 /* Puts weight permits of a partition to use, be they reserved or in flight; and the reverse. */

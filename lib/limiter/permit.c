@@ -113,7 +113,7 @@ static void grant_caller(weir_limiter *limiter, struct weir__caller *caller, str
     weir__wakes_add(wakes, caller, 0);
 }
 
-void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
+bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes)
 {
     struct weir__backlog *backlog = &limiter->backlog;
     bool served = false;
@@ -130,8 +130,13 @@ void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
             break;
         served = true;
     }
-    if (served)
-        backlog->settle(backlog->owner, wakes);
+    return served;
+}
+
+void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
+{
+    if (weir__limiter_hand_out(limiter, wakes))
+        limiter->backlog.settle(limiter->backlog.owner, wakes);
 }
 
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight)
@@ -194,7 +199,7 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     if (limiter->live != NULL)
         weir__live_note(limiter, weir_now_ns(), false);
     limiter->pressing = limiter->sample_count != 0; /* the estimating thread goes on with what has come meanwhile */
-    int verdict = weir__caller_wait(&caller, &limiter->lock, deadline_ns);
+    int verdict = weir__limiter_wait(limiter, &caller, deadline_ns);
     wanted->in_flight = caller.in_flight;
     if (verdict == 0)
         weir__histogram_add(&limiter->histograms->wait, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()), 1);

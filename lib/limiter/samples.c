@@ -4,8 +4,6 @@
 #include <config.h>
 #endif
 
-#include <string.h>
-
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
 #include "stats/live_file.h"
@@ -17,9 +15,11 @@
 #define WALL_REFRESH_NS UINT64_C(5000000000)
 
 /* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
- * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago. */
+ * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago.
+ * Where very many are in flight a part of them is taken together: they come within that part of an RTT. */
 #define SHORT_RTT_NS UINT64_C(20000)
 #define BATCH_NS     UINT64_C(100000)
+enum { IN_FLIGHT_PART = 16 };
 
 /* Batches that one thread feeds before it goes back to its own work. What has come meanwhile is fed by the next call
  * that ends: who waits for a permit waits for one of those anyway. */
@@ -45,20 +45,23 @@ static bool is_own(const weir_limiter *limiter)
 
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 {
-    if (limiter->sample_count == WEIR__SAMPLES && is_own(limiter))
+    if (limiter->sample_count == limiter->sample_room && is_own(limiter))
         return; /* one of many less */
-    while (limiter->sample_count == WEIR__SAMPLES) {
+    while (limiter->sample_count == limiter->sample_room) {
         if (weir__samples_process(limiter))
             continue;
+        weir__limiter_settle(limiter);
         struct weir__caller caller;
         weir__caller_init(&caller, WEIR__CALLER, 0, 0);
         weir__line_append(&limiter->full, &caller.unit);
-        (void)weir__caller_wait(&caller, &limiter->lock, WEIR_FOREVER);
+        (void)weir__limiter_wait(limiter, &caller, WEIR_FOREVER);
         weir__caller_destroy(&caller);
     }
     limiter->samples[limiter->sample_count++] = *sample;
-    if (limiter->sample_count >= WEIR__SAMPLES / 2 || limiter->partitions.callers != 0 ||
-        sample->rtt_ns >= SHORT_RTT_NS || sample->start_ns + sample->rtt_ns >= limiter->processed_ns + BATCH_NS)
+    bool is_part = limiter->sample_count >= limiter->in_flight / IN_FLIGHT_PART;
+    if (limiter->sample_count >= WEIR__SAMPLES_BATCH || limiter->partitions.callers != 0 ||
+        (sample->rtt_ns >= SHORT_RTT_NS && is_part) ||
+        sample->start_ns + sample->rtt_ns >= limiter->processed_ns + BATCH_NS)
         limiter->pressing = true;
 }
 
@@ -187,10 +190,12 @@ bool weir__samples_process(weir_limiter *limiter)
     limiter->estimating = true;
     limiter->estimating_thread = pthread_self();
     unsigned turns = 0;
+    weir__limiter_settle(limiter);
     do {
-        weir_sample batch[WEIR__SAMPLES];
+        weir_sample *batch = limiter->samples;
         uint32_t count = limiter->sample_count;
-        memcpy(batch, limiter->samples, count * sizeof batch[0]);
+        limiter->samples = limiter->other_samples;
+        limiter->other_samples = batch;
         limiter->sample_count = 0;
         limiter->pressing = false;
         limiter->processed_ns = batch[count - 1].start_ns + batch[count - 1].rtt_ns;

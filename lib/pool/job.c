@@ -218,6 +218,7 @@ static void enter_nested(weir_pool *pool, uint32_t awaited)
 {
     struct weir__backlog *backlog = &pool->limiter->backlog;
     pool->nested_jobs++;
+    weir__pace_block(pool, weir__current.worker);
     backlog->nested += weir__current.worker->work.weight;
     if (awaited > backlog->awaited)
         backlog->awaited = awaited;
@@ -269,7 +270,7 @@ static int wait_for(weir_pool *pool, weir_job *job, uint64_t deadline_ns, struct
         *wakes = (struct weir__wakes){0};
         weir__lock(pool->limiter);
     }
-    int verdict = weir__caller_wait(&waiter, &pool->limiter->lock, deadline_ns);
+    int verdict = weir__limiter_wait(pool->limiter, &waiter, deadline_ns);
     if (verdict == ETIMEDOUT && waiter.verdict == WEIR__PENDING) {
         forget_waiter(handle, &waiter);
         verdict = EINPROGRESS;

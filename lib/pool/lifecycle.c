@@ -46,7 +46,7 @@ int weir__pool_watch(weir_pool *pool, bool for_threads, uint64_t deadline_ns)
     struct weir__watcher watcher = {.for_threads = for_threads};
     weir__caller_init(&watcher.caller, WEIR__CALLER, 0, 0);
     weir__line_append(&pool->watchers, &watcher.caller.unit);
-    int verdict = weir__caller_wait(&watcher.caller, &pool->limiter->lock, deadline_ns);
+    int verdict = weir__limiter_wait(pool->limiter, &watcher.caller, deadline_ns);
     if (verdict == ETIMEDOUT)
         weir__line_remove(&pool->watchers, &watcher.caller.unit);
     weir__caller_destroy(&watcher.caller);
@@ -170,15 +170,15 @@ static void cancel_waiting(weir_pool *pool)
         }
         weir__unlock(pool->limiter);
         weir__limiter_wake(pool->limiter, &wakes);
-        for (unsigned i = 0; i < node_count; i++) {
+        for (unsigned i = 0; i < node_count; i++)
             weir__unit_discard(nodes[i]);
-            free(nodes[i]);
-        }
         for (unsigned i = 0; i < job_count; i++) {
             weir__job_deliver(jobs[i]);
             weir__job_delivered(pool);
         }
         weir__lock(pool->limiter);
+        for (unsigned i = 0; i < node_count; i++)
+            weir__node_return(pool, nodes[i]);
     } while (left != LEFT_NONE);
 }
 

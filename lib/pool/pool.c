@@ -17,37 +17,34 @@ int weir__pool_usable(const weir_pool *pool)
     return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
 }
 
-/* In a fork child: nodes of jobs that the parent runs, and large copied arguments. Handles are the program's. Callers
- * and submitters lie on stacks that the child may have used again, so no link is followed into one: jobs stand before
- * submitters; where direct callers stand among them, the nodes are left to the end of the process. */
-static void free_jobs(struct weir__unit *unit, uint32_t count)
+/* In a fork child: large copied arguments of jobs that the parent runs. Callers and submitters lie on stacks that the
+ * child may have used again, so no link is followed into one: jobs stand before submitters; where direct callers stand
+ * among them, the copies are left to the end of the process. */
+static void discard_jobs(const struct weir__unit *unit, uint32_t count)
 {
-    while (count-- > 0) {
-        struct weir__unit *next = unit->next;
-        if (unit->kind != WEIR__HANDLE) {
+    for (; unit != NULL && count > 0; count--, unit = unit->next) {
+        if (unit->kind != WEIR__HANDLE)
             weir__unit_discard(unit);
-            free(unit);
-        }
-        unit = next;
     }
 }
 
-static void free_lines(weir_pool *pool)
+static void discard_lines(const weir_pool *pool)
 {
-    free_jobs(pool->ready.first, pool->ready.length);
+    discard_jobs(pool->ready.first, pool->ready.length);
+    discard_jobs(pool->inbox.jobs.first, UINT32_MAX);
     uint16_t count = pool->limiter != NULL ? pool->limiter->partitions.count : 0;
     for (uint16_t i = 0; i < count; i++) {
         const struct weir__partition *partition = &pool->limiter->partitions.all[i];
         if (partition->callers == 0)
-            free_jobs(partition->line.first, partition->queued);
+            discard_jobs(partition->line.first, partition->queued);
     }
 }
 
 /* Frees what a pool without threads, or of another process, consists of. */
 static void free_pool(weir_pool *pool)
 {
-    free_lines(pool);
-    weir__nodes_free(&pool->nodes);
+    discard_lines(pool);
+    weir__blocks_free(pool->blocks);
     while (pool->all != NULL) { /* in a fork child: workers that exist in the parent only */
         struct weir__worker *worker = pool->all;
         pool->all = worker->next;
@@ -78,8 +75,11 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     struct weir__backlog backlog = {.owner = created,
                                     .grant = weir__pool_grant,
                                     .settle = weir__pool_settle,
+                                    .enter = weir__pool_enter,
+                                    .exit = weir__pool_exit,
                                     .after = weir__pool_after,
                                     .demand = weir__pool_demand};
+    weir__inbox_init(&created->inbox);
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
     if (error == 0)
         error = refuse_max_limit(created->limiter);
@@ -89,6 +89,7 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
         free_pool(created);
         return error;
     }
+    weir__pace_init(&created->pace);
     weir__parker_init(&created->keeper.parker);
     weir__wheel_init(&created->deadlines, weir_now_ns(), weir__job_due_ns);
     WEIR__MUST(pthread_mutex_init(&created->start_lock, NULL));
@@ -129,6 +130,7 @@ int weir_pool_destroy(weir_pool *pool)
     if (busy)
         return EBUSY;
     WEIR__MUST(pthread_mutex_destroy(&pool->start_lock));
+    WEIR__MUST(pthread_mutex_destroy(&pool->inbox.lock));
     weir__parker_destroy(&pool->keeper.parker);
     free_pool(pool);
     return 0;

@@ -11,9 +11,10 @@
  *
  * note:chained-wake -- at most one worker is on its way at a time (`waking`). Whoever makes a job ready while none is
  * sends one; a worker that arrives, and finds more ready jobs than it takes, sends the next before it runs its job. A
- * worker that ends a job looks for the next itself (`looking`). Hence: ready > looking implies that a worker is waking,
- * or that its start has failed and a running worker will look. Wake-ups are what pools spend their time on: this way a
- * flood of short jobs is served by the workers that are awake. */
+ * worker that ends a job looks for the next itself (`looking`). The chain stops where more workers would be of no use,
+ * and then the watch looks after those that wait (pace.c). Hence: ready > looking implies that a worker is waking, or
+ * that the watch is at its post, or that a start has failed and a running worker will look. Wake-ups are what pools
+ * spend their time on: this way a flood of short jobs is served by the workers that are awake. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -48,10 +49,10 @@ struct weir__copy {
     _Alignas(max_align_t) unsigned char bytes[WEIR__COPY_BYTES];
 };
 
-/* Nodes that are free, by kind, for the next submit: the pool keeps as many as its queue is deep. */
+/* Nodes that are free, by kind, for the next submit. */
 struct weir__nodes {
-    struct weir__unit *free[2]; /* guarded by the limiter's lock: plain, copy; linked by next */
-    uint32_t count[2];          /* guarded by the limiter's lock */
+    struct weir__unit *free[2]; /* guarded by their owner's lock: plain, copy; linked by next */
+    uint32_t count[2];          /* guarded by their owner's lock */
 };
 
 #if defined(__GNUC__)
@@ -135,10 +136,33 @@ struct weir__keeper {
     uint64_t wake_ns;           /* guarded by lock */
 };
 
+/* How many workers are of use, see pace.c. */
+struct weir__pace {
+    uint64_t job_ns;            /* guarded by lock: how long jobs take, smoothed */
+    uint32_t fresh[2];          /* guarded by lock: running jobs that began since the watch's last look, and before */
+    unsigned period;            /* guarded by lock: counts its looks */
+    struct weir__worker *watch; /* guarded by lock: NULL: nobody is; counted as idle */
+};
+
+/* Jobs on their way into the line, see inbox.c. */
+struct weir__inbox {
+    char before[64];          /* its cache lines are the submitters' */
+    pthread_mutex_t lock;     /* after the limiter's in the order */
+    uint32_t room;            /* guarded by lock: jobs it takes; 0 while it is closed */
+    atomic_uint pending;      /* atomic: its jobs, for a look without the lock */
+    struct weir__line jobs;   /* guarded by lock */
+    struct weir__nodes nodes; /* guarded by lock */
+    uint32_t stamp_turn;      /* guarded by lock: jobs while they are short, see note:stamps */
+    char after[64];
+    bool is_open; /* guarded by the limiter's lock */
+};
+
 struct weir_pool {
     weir_limiter *limiter;              /* immutable after create; its lock guards what follows */
     struct weir__line ready;            /* guarded by lock: jobs with reserved permits */
     struct weir__nodes nodes;           /* guarded by lock */
+    struct weir__block *blocks;         /* guarded by lock: where all nodes lie */
+    uint32_t node_count[2];             /* guarded by lock: of all blocks */
     struct weir__line watchers;         /* guarded by lock: in drain, shutdown, destroy */
     enum weir__pool_state state;        /* guarded by lock */
     uint32_t executing;                 /* guarded by lock: jobs being run */
@@ -153,11 +177,13 @@ struct weir_pool {
     bool patience_is_fresh;         /* guarded by lock: a job has told since the last measuring period */
     struct weir__keeper keeper;
 
-    uint32_t workers;          /* guarded by lock: threads that serve or are being started */
-    uint32_t threads;          /* guarded by lock: workers, keeper, and those that have left but still run */
-    uint32_t idle_count;       /* guarded by lock */
-    uint32_t looking;          /* guarded by lock: workers that have ended a job and are about to take the next */
-    bool waking;               /* guarded by lock: note:chained-wake */
+    uint32_t workers;    /* guarded by lock: threads that serve or are being started */
+    uint32_t threads;    /* guarded by lock: workers, keeper, and those that have left but still run */
+    uint32_t idle_count; /* guarded by lock */
+    uint32_t looking;    /* guarded by lock: workers that have ended a job and are about to take the next */
+    bool waking;         /* guarded by lock: note:chained-wake */
+    struct weir__pace pace;
+    struct weir__inbox inbox;
     bool start_failed;         /* guarded by lock: the last start of a worker did */
     bool corpse_is_set;        /* guarded by lock */
     pthread_t corpse;          /* guarded by lock: the thread that left last, not joined yet */
@@ -186,6 +212,7 @@ struct weir__worker {
     struct weir__worker *next;          /* guarded by lock: of all */
     struct weir__worker *previous;      /* guarded by lock */
     bool is_idle;                       /* guarded by lock */
+    unsigned period;                    /* guarded by lock: of the pace, when its job began */
     struct weir__work work;             /* owner thread: the job being run */
     weir_outcome outcome;               /* owner thread: of that job, also if it ends the thread */
     weir_sample sample;                 /* owner thread: of that job */
@@ -217,23 +244,50 @@ static inline bool weir__pool_is_empty(const weir_pool *pool)
            pool->delivering == 0;
 }
 
+/* ---- inbox.c ---- */
+
+void weir__inbox_init(struct weir__inbox *inbox);
+
+/* Without the lock: leaves a job there; false: it has to go the long way. */
+bool weir__inbox_put(struct weir__inbox *inbox, enum weir__job_kind kind, weir_fn *fn, const void *arg,
+                     uint32_t copy_size, uint64_t stamp);
+
+/* The others with the lock held: whether it may be open; opens it; puts its jobs in line, which the caller must then
+ * dispatch; and closes it as well. True: there were jobs. */
+bool weir__inbox_may_be_open(const weir_pool *pool);
+void weir__inbox_open(weir_pool *pool);
+bool weir__inbox_empty(weir_pool *pool);
+bool weir__inbox_close(weir_pool *pool);
+
+/* The backlog's enter and exit. */
+void weir__pool_enter(void *pool);
+void weir__pool_exit(void *pool);
+
 /* ---- node.c; lock held ---- */
 
 /* A free node of the kind, or NULL. */
-struct weir__unit *weir__node_take(weir_pool *pool, enum weir__job_kind kind);
+struct weir__unit *weir__node_take(struct weir__nodes *nodes, enum weir__job_kind kind);
 
-/* Allocates one; without the lock. */
-struct weir__unit *weir__node_allocate(enum weir__job_kind kind);
+/* Gives the inbox the greater of the two stores. */
+void weir__nodes_exchange(struct weir__nodes *pools, struct weir__nodes *inboxes);
 
-/* Gives a node back. The return value, unless NULL, is to be freed without the lock. */
-struct weir__unit *weir__node_return(weir_pool *pool, struct weir__unit *node);
+/* Gives a node back. */
+void weir__node_return(weir_pool *pool, struct weir__unit *node);
 
-/* One node of each kind, at creation: when memory is short, a submitter waits for a node, and there is one to wait for.
- * 0 or ENOMEM. */
+/* Allocates a block of nodes, without the lock, of the size that the other function says; takes it in. */
+struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t count);
+uint32_t weir__block_next(const weir_pool *pool, enum weir__job_kind kind);
+void weir__block_adopt(weir_pool *pool, struct weir__block *block);
+
+/* Some nodes of each kind, at creation: when memory is short, a submitter waits for a node, and there is one to wait
+ * for. 0 or ENOMEM. */
 int weir__nodes_reserve(weir_pool *pool);
 
+/* The pool is empty and its inbox closed: blocks that are to be freed without the lock, or NULL. */
+struct weir__block *weir__blocks_spare(weir_pool *pool);
+void weir__blocks_free(struct weir__block *blocks);
+
 void weir__node_fill(struct weir__unit *node, weir_fn *fn, const void *arg, uint32_t copy_size);
-void weir__nodes_free(struct weir__nodes *nodes);
 
 /* ---- submit.c ---- */
 
@@ -258,7 +312,8 @@ void weir__pool_unready(weir_pool *pool, struct weir__unit *unit);
 /* Picks the worker to send, if one should be; lock held. */
 void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes);
 
-/* Takes the warmest idle worker off the stack; it will find its way when it is woken. NULL: none. Lock held. */
+/* Takes the warmest idle worker off the stack, the watch last; it will find its way when it is woken. NULL: none. Lock
+ * held. */
 struct weir__worker *weir__pool_pop_idle(weir_pool *pool);
 
 /* The backlog's after: starts what the wakes ask for, without the lock. */
@@ -271,6 +326,30 @@ int weir__pool_first_worker(weir_pool *pool);
 /* A thread's last act on its pool: it joins the one that left before it, so that at most one is left to be joined. Lock
  * held on entry, dropped for good; memory is freed. */
 void weir__pool_leave(weir_pool *pool, void *memory, struct weir__wakes *wakes);
+
+/* ---- pace.c; lock held ---- */
+
+void weir__pace_init(struct weir__pace *pace);
+
+/* A worker takes a job, and has ended it after ns. */
+void weir__pace_begin(weir_pool *pool, struct weir__worker *worker);
+void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns);
+
+/* Its job waits for another one. */
+void weir__pace_block(weir_pool *pool, struct weir__worker *worker);
+
+/* Whether another worker would be of no use, and somebody watches. */
+bool weir__pace_suffices(const weir_pool *pool);
+
+/* Whether the calling worker, which runs no job, would be of no use. */
+bool weir__pace_is_superfluous(const weir_pool *pool);
+
+/* Makes the worker the watch until it is needed, woken, or until there is nothing to watch: false. The lock is dropped
+ * meanwhile. */
+bool weir__pace_watch(struct weir__worker *worker, struct weir__wakes *wakes);
+
+/* Takes the watch off its post: it, or NULL. */
+struct weir__worker *weir__pace_relieve(weir_pool *pool);
 
 /* ---- deadline.c ---- */
 

@@ -61,7 +61,7 @@ static bool admit(weir_pool *pool, struct weir__submitter *submitter, struct wei
 {
     struct weir__unit *node = submitter->node;
     if (node == NULL)
-        node = weir__node_take(pool, submitter->kind);
+        node = weir__node_take(&pool->nodes, submitter->kind);
     if (node == NULL)
         return false;
     if (node->kind != WEIR__HANDLE)
@@ -168,7 +168,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
     submitter.caller.unit.stamp = request->stamp;
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
     pool->counters.blocked++;
-    int verdict = weir__caller_wait(&submitter.caller, &limiter->lock, request->deadline_ns);
+    int verdict = weir__limiter_wait(limiter, &submitter.caller, request->deadline_ns);
     weir__caller_destroy(&submitter.caller);
     if (verdict == 0) {
         request->node = NULL; /* it is the queue's now */
@@ -186,12 +186,17 @@ static bool find_node(weir_pool *pool, struct request *request)
 {
     if (request->node != NULL)
         return false;
-    request->node = weir__node_take(pool, request->kind);
+    weir__nodes_exchange(&pool->nodes, &pool->inbox.nodes); /* the lock is held and the inbox closed: both are ours */
+    request->node = weir__node_take(&pool->inbox.nodes, request->kind);
     if (request->node != NULL)
         return false;
+    uint32_t count = weir__block_next(pool, request->kind);
     weir__unlock(pool->limiter);
-    request->node = weir__node_allocate(request->kind);
+    struct weir__block *block = weir__block_allocate(request->kind, count);
     weir__lock(pool->limiter);
+    if (block != NULL)
+        weir__block_adopt(pool, block);
+    request->node = weir__node_take(&pool->nodes, request->kind);
     return true;
 }
 
@@ -259,29 +264,34 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
 
 /* ---- without the lock ---- */
 
+static bool leave_in_inbox(weir_pool *pool, const struct request *request)
+{
+    return weir__inbox_put(&pool->inbox, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
+}
+
 static int submit(weir_pool *pool, struct request *request)
 {
     int error = weir__pool_usable(pool);
     if (error != 0)
         return error;
-    struct weir__wakes wakes = {0};
-    struct weir__unit *garbage = NULL;
     /* relaxed: a hint that may come late */
     if (!atomic_load_explicit(&pool->limiter->sparse, memory_order_relaxed))
         request->stamp = weir__stamp_make(weir_now_ns(), 1);
+    if (request->kind != WEIR__HANDLE && leave_in_inbox(pool, request))
+        return 0;
+    struct weir__wakes wakes = {0};
     weir__lock(pool->limiter);
     if (request->stamp == 0 && pool->stamp_turn++ % WEIR__STAMP_EVERY == 0)
         request->stamp = weir__stamp_make(weir_now_ns(), WEIR__STAMP_EVERY);
     error = put(pool, request, &wakes);
     if (request->node != NULL && request->kind != WEIR__HANDLE)
-        garbage = weir__node_return(pool, request->node);
+        weir__node_return(pool, request->node);
     if (error != 0 && request->kind == WEIR__HANDLE)
         weir__job_refuse(request->job, &wakes);
     if (pool->limiter->live != NULL)
         weir__live_note(pool->limiter, weir_now_ns(), false);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
-    free(garbage);
     return error;
 }
 

@@ -66,14 +66,17 @@ static void remove_idle(struct weir__worker *worker)
 struct weir__worker *weir__pool_pop_idle(weir_pool *pool)
 {
     struct weir__worker *worker = pool->idle;
-    if (worker != NULL)
-        remove_idle(worker);
+    if (worker == NULL)
+        return weir__pace_relieve(pool);
+    remove_idle(worker);
     return worker;
 }
 
 void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes)
 {
     if (pool->waking || pool->ready.length <= pool->looking) /* note:chained-wake */
+        return;
+    if (weir__pace_suffices(pool)) /* note:useful */
         return;
     struct weir__worker *worker = weir__pool_pop_idle(pool);
     if (worker != NULL) {
@@ -88,7 +91,7 @@ void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes)
 /* ---- a job ---- */
 
 /* What a ready unit asks for; its node goes back. Lock held. */
-static struct weir__unit *open_unit(struct weir__worker *worker, struct weir__unit *unit)
+static void open_unit(struct weir__worker *worker, struct weir__unit *unit)
 {
     struct weir__work *work = &worker->work;
     work->job = NULL;
@@ -98,7 +101,7 @@ static struct weir__unit *open_unit(struct weir__worker *worker, struct weir__un
         work->arg = work->job->arg;
         /* relaxed: the end is published with release, this only tells that it has not come */
         atomic_store_explicit(&unit->state, WEIR__RUNNING, memory_order_relaxed);
-        return NULL;
+        return;
     }
     if (unit->kind == WEIR__COPY) {
         memcpy(worker->copy, ((struct weir__copy *)unit)->bytes, WEIR__COPY_BYTES);
@@ -108,11 +111,11 @@ static struct weir__unit *open_unit(struct weir__worker *worker, struct weir__un
         work->fn = ((struct weir__plain *)unit)->fn;
         work->arg = ((struct weir__plain *)unit)->arg;
     }
-    return weir__node_return(worker->pool, unit);
+    weir__node_return(worker->pool, unit);
 }
 
-/* Takes the first ready job; lock held. *garbage is to be freed without the lock. */
-static bool take(struct weir__worker *worker, struct weir__unit **garbage)
+/* Takes the first ready job; lock held. */
+static bool take(struct weir__worker *worker)
 {
     weir_pool *pool = worker->pool;
     weir_limiter *limiter = pool->limiter;
@@ -125,11 +128,12 @@ static bool take(struct weir__worker *worker, struct weir__unit **garbage)
     limiter->counters.granted++;
     pool->executing++;
     pool->counters.started++;
+    weir__pace_begin(pool, worker);
     worker->work.weight = unit->weight;
     worker->work.partition = unit->partition;
     worker->sample.in_flight = limiter->in_flight;
     worker->stamp = unit->stamp;
-    *garbage = open_unit(worker, unit);
+    open_unit(worker, unit);
     return true;
 }
 
@@ -147,6 +151,7 @@ static void skip_expired(weir_pool *pool)
         if (job->deadline_ns == 0 || weir_now_ns() < job->deadline_ns)
             return;
         struct weir__wakes wakes = {0};
+        weir__pool_enter(pool);
         bool delivers = weir__job_end_waiting(pool, job, WEIR__EXPIRED, &wakes);
         weir__unlock(pool->limiter);
         weir__limiter_wake(pool->limiter, &wakes);
@@ -170,6 +175,7 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     weir__histograms_add_job(pool->limiter->histograms, worker->stamp, worker->sample.start_ns, end_ns);
     /* relaxed: only a snapshot reads it, and no other memory by it */
     atomic_store_explicit(&worker->running_since_ns, 0, memory_order_relaxed);
+    weir__pace_end(pool, worker, worker->sample.rtt_ns);
     pool->executing--;
     pool->counters.ended[outcome]++;
     if (delivers)
@@ -186,6 +192,7 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
 static void deliver(struct weir__worker *worker, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
+    weir__pool_enter(pool);
     weir__limiter_dispatch(pool->limiter, wakes);
     weir__pool_send_worker(pool, wakes);
     weir__unlock(pool->limiter);
@@ -228,17 +235,28 @@ static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
     return WEIR_IGNORE;
 }
 
+/* Before a worker gives the lock back to run a job: note:inbox. */
+static void mind_inbox(weir_pool *pool, struct weir__wakes *wakes)
+{
+    if (weir__inbox_may_be_open(pool)) {
+        if (!pool->inbox.is_open)
+            weir__inbox_open(pool);
+    } else if (weir__inbox_close(pool)) {
+        weir__limiter_dispatch(pool->limiter, wakes);
+        weir__pool_send_worker(pool, wakes);
+    }
+}
+
 /* Runs the job that take has set up. Lock held on entry and exit, dropped meanwhile; *now_ns is the time if it is known
  * to be fresh, else 0. */
-static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes, struct weir__unit *garbage)
+static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
-    bool fresh =
-        *now_ns != 0 && garbage == NULL && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
-    weir__unlock(pool->limiter);
+    mind_inbox(pool, wakes);
+    bool fresh = *now_ns != 0 && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
+    WEIR__MUST(pthread_mutex_unlock(&pool->limiter->lock));
     weir__limiter_wake(pool->limiter, wakes);
     *wakes = (struct weir__wakes){0};
-    free(garbage);
 
     /* The end of one job is the start of the next where nothing lies between but the queue. */
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
@@ -248,7 +266,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;
     if (pthread_mutex_trylock(&pool->limiter->lock) != 0) {
-        weir__lock(pool->limiter);
+        weir__mutex_lock(&pool->limiter->lock);
         *now_ns = 0; /* the wait for the lock is not the next job's */
     }
     pool->looking++;
@@ -262,6 +280,8 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
         *now_ns = 0;
     }
     weir__limiter_dispatch(pool->limiter, wakes);
+    if (pool->ready.length == 0 && weir__inbox_empty(pool))
+        weir__limiter_dispatch(pool->limiter, wakes);
     pool->looking--;
 }
 
@@ -303,26 +323,60 @@ static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
     }
 }
 
+/* Jobs are ready, but the worker would be of no use: it becomes the watch, or rests. False: it has left the pool. */
+static bool step_down(struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    if (worker->pool->pace.watch == NULL && weir__pace_watch(worker, wakes))
+        return true;
+    return rest(worker, wakes);
+}
+
+/* Lock held, dropped if there is something to free: true. */
+static bool give_memory_back(weir_pool *pool)
+{
+    struct weir__block *spare = weir__pool_is_empty(pool) ? weir__blocks_spare(pool) : NULL;
+    if (spare == NULL)
+        return false;
+    pool->looking++;
+    weir__unlock(pool->limiter);
+    weir__blocks_free(spare);
+    weir__lock(pool->limiter);
+    pool->looking--;
+    return true;
+}
+
 static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
     uint64_t now_ns = 0;
     for (;;) {
-        struct weir__unit *garbage = NULL;
         skip_expired(pool);
-        bool has_job = take(worker, &garbage);
+        if (pool->ready.length != 0 && weir__pace_is_superfluous(pool)) {
+            now_ns = 0;
+            weir__pool_enter(pool);
+            if (!step_down(worker, wakes))
+                break;
+            continue;
+        }
+        bool has_job = take(worker);
         if (pool->limiter->partitions.submitters != 0) { /* for one that lacks but a node, there is one now */
             weir__pool_settle(pool, wakes);
             weir__limiter_dispatch(pool->limiter, wakes);
         }
         weir__pool_send_worker(pool, wakes);
         if (has_job) {
-            run(worker, &now_ns, wakes, garbage);
+            run(worker, &now_ns, wakes);
             continue;
         }
         now_ns = 0;
+        if (weir__inbox_close(pool)) {
+            weir__limiter_dispatch(pool->limiter, wakes);
+            continue;
+        }
         if (weir__pool_is_empty(pool))
             weir__pool_notice(pool, wakes);
+        if (give_memory_back(pool))
+            continue;
         pool->looking++; /* a job that comes meanwhile needs no other worker */
         bool processed = weir__samples_process(pool->limiter);
         pool->looking--;
