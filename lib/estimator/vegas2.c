@@ -289,6 +289,33 @@ static void vegas2_set_wall_offset(void *state, int64_t offset_ns)
     v->wall_offset = offset_ns;
 }
 
+/* The limit stood while samples were withheld, so nothing is left in flight of what the last window saw: calls come as
+ * after a raise, and the window waits for the last of them in the same way. Before the first window it begins as at
+ * creation, where the first calls to return are the ones that tell R0. */
+static void vegas2_restart(void *state, uint64_t now_ns)
+{
+    struct vegas2 *v = state;
+    v->opening = (struct opening){0};
+    v->outcomes = 0;
+    v->drops = 0;
+    if (v->open_ns < now_ns)
+        v->open_ns = now_ns;
+    v->rising = v->windows > 0;
+    v->moved_ns = now_ns;
+    if (v->falling)
+        v->cut_ns = now_ns;
+    restart_window(v, v->open_ns);
+}
+
+/* To the share 1 - LOW: RTTs until the limit has its effect, then a window of one RTT and of FEWEST samples at least.
+ */
+static struct weir__drain vegas2_drain(const void *state)
+{
+    const struct vegas2 *v = state;
+    double window = v->mu.value > 0 ? fmax(v->rtt, FEWEST / v->mu.value) : v->rtt;
+    return (struct weir__drain){.share = LOW, .duration_ns = SETTLE * v->rtt + window};
+}
+
 const struct weir__algorithm weir__vegas2 = {
     .class = {.name = "vegas2",
               .state_size = sizeof(struct vegas2),
@@ -298,5 +325,7 @@ const struct weir__algorithm weir__vegas2 = {
     .initial_limit = 4,
     .figures = vegas2_figures,
     .set_wall_offset = vegas2_set_wall_offset,
+    .restart = vegas2_restart,
+    .drain = vegas2_drain,
     .windowed = false,
 };
