@@ -290,17 +290,18 @@ static void vegas2_set_wall_offset(void *state, int64_t offset_ns)
 }
 
 /* The limit stood while samples were withheld, so nothing is left in flight of what the last window saw: calls come as
- * after a raise, and the window waits for the last of them in the same way. Before the first window it begins as at
- * creation, where the first calls to return are the ones that tell R0. */
+ * after a raise, and the window waits for the last of them in the same way, but longer, for they are all there is.
+ * Before the first window it begins as at creation, where the first calls to return are the ones that tell R0. */
 static void vegas2_restart(void *state, uint64_t now_ns)
 {
     struct vegas2 *v = state;
     v->opening = (struct opening){0};
     v->outcomes = 0;
     v->drops = 0;
-    if (v->open_ns < now_ns)
-        v->open_ns = now_ns;
     v->rising = v->windows > 0;
+    uint64_t settled_ns = now_ns + (v->rising ? (uint64_t)(SETTLE * weir__vegas2_expected_rtt(v)) : 0);
+    if (v->open_ns < settled_ns)
+        v->open_ns = settled_ns;
     v->moved_ns = now_ns;
     if (v->falling)
         v->cut_ns = now_ns;
