@@ -29,7 +29,12 @@ libweir_core_la_SOURCES = \
 	lib/estimator/gradient2.c \
 	lib/estimator/vegas.c \
 	lib/estimator/vegas2.c \
+	lib/estimator/vegas2_drains.c \
+	lib/estimator/vegas2_limit.c \
+	lib/estimator/vegas2_parts.h \
+	lib/estimator/vegas2_phases.c \
 	lib/estimator/vegas2_state.h \
+	lib/estimator/vegas2_trial.c \
 	lib/estimator/window.c \
 	lib/admission/admission.h \
 	lib/admission/demand.c \

@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* vegas2 on synthetic samples: a downstream without noise of its own (R = max(R0, N/mu) times a factor), callers that
- * are always busy. The scenarios proper are the simulator's. */
+ * are always busy; and a line of calls in front of servers where it matters what each call meets. The scenarios proper
+ * are the simulator's. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include <weir.h>
 
+#include "estimator/estimator.h"
 #include "support.h"
 
 #define MS     1000000u
@@ -23,6 +25,7 @@ struct stream {
     double rtt_ns;   /* R0 */
     double servers;  /* c: more in flight queue */
     double noise;    /* sigma of a lognormal factor */
+    bool contention; /* calls hinder each other instead of queueing */
     uint32_t demand; /* most in flight; 0: as much as the limit */
     uint32_t outcome;
     uint32_t limit;
@@ -56,11 +59,21 @@ static void start(struct stream *stream, const weir_config *config)
     stream->limit = weir_estimator_limit(stream->estimator);
 }
 
+/* Of so many calls in flight, noise aside. Contention follows the universal scalability law with the most throughput at
+ * that many servers. */
+static double rtt_of(const struct stream *stream, double n)
+{
+    if (!stream->contention)
+        return fmax(stream->rtt_ns, stream->rtt_ns * n / stream->servers);
+    double kappa = (1 - 0.02) / (stream->servers * stream->servers);
+    return stream->rtt_ns * (1 + 0.02 * (n - 1) + kappa * n * (n - 1));
+}
+
 /* The next completion. */
 static void step(struct stream *stream)
 {
     uint32_t in_flight = stream->demand != 0 && stream->demand < stream->limit ? stream->demand : stream->limit;
-    double rtt = fmax(stream->rtt_ns, stream->rtt_ns * in_flight / stream->servers);
+    double rtt = rtt_of(stream, in_flight);
     stream->now_ns += (uint64_t)fmax(1, rtt / in_flight);
     uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
     weir_sample sample = {
@@ -476,6 +489,258 @@ START_TEST(survives_clock_jumps)
 }
 END_TEST
 
+/* Until the baseline and the limit are right. */
+static double rtts_to_settle_when_slower(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 60);
+    stream.rtt_ns *= 2;
+    uint64_t change = stream.now_ns, wrong = change;
+    while (stream.now_ns < change + 20 * SECOND) {
+        step(&stream);
+        weir_figures figures = figures_of(&stream);
+        bool right = stream.limit >= 30 && stream.limit <= 50;
+        if (!right && strcmp(figures.phase, "low") != 0)
+            wrong = stream.now_ns;
+        if (fabs((double)figures.rtt_noload_ns / stream.rtt_ns - 1) > 0.15)
+            wrong = stream.now_ns;
+    }
+    weir_estimator_destroy(stream.estimator);
+    return (double)(wrong - change) / stream.rtt_ns;
+}
+
+/* A client that knows the queue to be its own need not wait for others to drain. */
+START_TEST(settles_soon_when_slower)
+{
+    double rtts = median_of(rtts_to_settle_when_slower);
+    if (rtts > 50)
+        ck_abort_msg("%.0f RTTs", rtts);
+}
+END_TEST
+
+/* Of the most throughput, noise aside, how much the limit allows after ten minutes. */
+static double share_under_contention(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.contention = true;
+    start(&stream, &config);
+    run_for(&stream, 600);
+    double n = high_limit(&stream);
+    double share = n / rtt_of(&stream, n) / (stream.servers / rtt_of(&stream, stream.servers));
+    weir_estimator_destroy(stream.estimator);
+    return share;
+}
+
+static double limit_after_trials(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 600);
+    double limit = high_limit(&stream);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* Where calls hinder each other R rises long before the throughput is at its most: trials find that out. */
+START_TEST(trials_find_throughput)
+{
+    double share = median_of(share_under_contention);
+    if (share < 0.85)
+        ck_abort_msg("%.3f of the throughput", share);
+}
+END_TEST
+
+/* The same trials find nothing where a line forms. */
+START_TEST(trials_leave_a_knee_alone)
+{
+    double limit = median_of(limit_after_trials);
+    if (limit < 38 || limit > 46)
+        ck_abort_msg("limit %.0f", limit);
+}
+END_TEST
+
+/* ---- a line in front of servers, call by call ---- */
+
+#define MOST_CALLS 1024
+
+/* Callers that are always busy. Each free permit is used at once, so a raise lets in a burst. */
+struct line {
+    struct stream client;
+    unsigned servers;
+    uint64_t free_ns[MOST_CALLS]; /* when a server is done with the calls it has */
+    weir_sample calls[MOST_CALLS];
+    unsigned in_flight;
+};
+
+static void open_line(struct line *line, weir_config *config, unsigned servers)
+{
+    memset(line, 0, sizeof *line);
+    set_up(&line->client, config);
+    line->client.noise = 0.05;
+    line->servers = servers;
+}
+
+static void admit(struct line *line)
+{
+    struct stream *client = &line->client;
+    while (line->in_flight < client->limit && line->in_flight < MOST_CALLS) {
+        uint64_t *server = line->free_ns;
+        for (unsigned i = 1; i < line->servers; i++)
+            if (line->free_ns[i] < *server)
+                server = &line->free_ns[i];
+        uint64_t begin = *server > client->now_ns ? *server : client->now_ns;
+        *server = begin + (uint64_t)(client->rtt_ns * factor(client));
+        weir_sample *call = &line->calls[line->in_flight++];
+        *call =
+            (weir_sample){.start_ns = client->now_ns, .rtt_ns = *server - client->now_ns, .in_flight = line->in_flight};
+    }
+}
+
+/* The next completion, after whatever the limit lets in. */
+static void complete_one(struct line *line)
+{
+    struct stream *client = &line->client;
+    admit(line);
+    weir_sample *next = line->calls;
+    for (unsigned i = 1; i < line->in_flight; i++)
+        if (line->calls[i].start_ns + line->calls[i].rtt_ns < next->start_ns + next->rtt_ns)
+            next = &line->calls[i];
+    weir_sample sample = *next;
+    *next = line->calls[--line->in_flight];
+    client->now_ns = sample.start_ns + sample.rtt_ns;
+    client->limit = weir_estimator_update(client->estimator, &sample);
+}
+
+static void run_line_for(struct line *line, double seconds)
+{
+    uint64_t end = line->client.now_ns + (uint64_t)(seconds * 1e9);
+    while (line->client.now_ns < end)
+        complete_one(line);
+}
+
+/* All that is in flight is gone, and the clock may stand elsewhere. */
+static void leave_line(struct line *line, uint64_t now_ns)
+{
+    line->in_flight = 0;
+    memset(line->free_ns, 0, sizeof line->free_ns);
+    line->client.now_ns = now_ns;
+}
+
+static void open_wide_line(struct line *line)
+{
+    weir_config config;
+    open_line(line, &config, 400);
+    line->client.noise = 0.2;
+    start(&line->client, &config);
+}
+
+/* Runs until a window closes; N of it by the limit it saw, as the rate tells while the limit grows. */
+static double next_load(struct line *line)
+{
+    uint64_t windows = figures_of(&line->client).windows;
+    uint32_t limit = line->client.limit;
+    while (figures_of(&line->client).windows == windows)
+        complete_one(line);
+    weir_figures figures = figures_of(&line->client);
+    return figures.throughput * (double)figures.rtt_noload_ns / 1e9 / limit;
+}
+
+/* The calls that a raise lets in at once see few in flight at their grant. A window of them would look as if the limit
+ * was not used, and the rate would be too low. */
+START_TEST(a_raise_does_not_look_idle)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.noise = 0;
+    start(&stream, &config);
+    while (stream.limit <= 4)
+        step(&stream);
+    uint64_t raised_ns = stream.now_ns, windows = figures_of(&stream).windows;
+    uint32_t limit = stream.limit;
+    for (uint32_t i = 0; i < 64; i++) { /* back between 21 and 43 ms later */
+        weir_sample sample = {.start_ns = raised_ns + i * MS / 3, .rtt_ns = 22 * MS, .in_flight = limit - 4 + i % 2};
+        stream.limit = weir_estimator_update(stream.estimator, &sample);
+    }
+    ck_assert_uint_eq(figures_of(&stream).windows, windows);
+    stream.now_ns = raised_ns + 44 * MS;
+    for (int i = 0; i < 40; i++)
+        step(&stream);
+    ck_assert_uint_gt(stream.limit, limit);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+static double growth_after_a_thaw(void)
+{
+    static struct line line;
+    open_wide_line(&line);
+    while (line.client.limit < 60)
+        (void)next_load(&line);
+    uint32_t before = line.client.limit;
+    leave_line(&line, line.client.now_ns + SECOND);
+    weir__estimator_restart(line.client.estimator, line.client.now_ns);
+    (void)next_load(&line);
+    weir_estimator_destroy(line.client.estimator);
+    return (double)line.client.limit / before;
+}
+
+/* Nor do those that a thaw lets in. */
+START_TEST(a_thaw_does_not_look_idle)
+{
+    double growth = median_of(growth_after_a_thaw);
+    if (growth < 1.2)
+        ck_abort_msg("%.3f of the limit", growth);
+}
+END_TEST
+
+/* A limit that is far too high lets a thousand calls into the line at once. It is cut as soon as the first of them
+ * show the queue, not when the last is back. */
+START_TEST(cuts_a_flooded_start_at_once)
+{
+    static struct line line;
+    weir_config config;
+    open_line(&line, &config, 40);
+    config.initial_limit = 1000;
+    start(&line.client, &config);
+    run_line_for(&line, 0.1); /* 5 RTTs; the line takes 25 */
+    ck_assert_uint_le(line.client.limit, 100);
+    ck_assert_uint_ge(line.client.limit, 20);
+    weir_estimator_destroy(line.client.estimator);
+}
+END_TEST
+
+static double limit_after_jump_while_rising(void)
+{
+    static struct line line;
+    weir_config config;
+    open_line(&line, &config, 40);
+    start(&line.client, &config);
+    while (line.client.limit <= 4)
+        complete_one(&line);
+    leave_line(&line, line.client.now_ns - 500 * SECOND);
+    run_line_for(&line, 10);
+    double limit = line.client.limit;
+    weir_estimator_destroy(line.client.estimator);
+    return limit;
+}
+
+/* A raise waits for calls granted since. When the clock is set back none ever would be. */
+START_TEST(survives_a_jump_while_rising)
+{
+    double limit = median_of(limit_after_jump_while_rising);
+    if (limit < 24 || limit > 52)
+        ck_abort_msg("limit %.0f", limit);
+}
+END_TEST
+
 static uint64_t wild(uint64_t *seed)
 {
     uint64_t value = weir_test_random(seed);
@@ -538,6 +803,13 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, drains_alone_off_the_grid);
     tcase_add_test(tcase, drains_can_be_turned_off);
     tcase_add_test(tcase, survives_clock_jumps);
+    tcase_add_test(tcase, settles_soon_when_slower);
+    tcase_add_test(tcase, trials_find_throughput);
+    tcase_add_test(tcase, trials_leave_a_knee_alone);
+    tcase_add_test(tcase, a_raise_does_not_look_idle);
+    tcase_add_test(tcase, a_thaw_does_not_look_idle);
+    tcase_add_test(tcase, cuts_a_flooded_start_at_once);
+    tcase_add_test(tcase, survives_a_jump_while_rising);
     tcase_add_test(tcase, garbage_does_no_harm);
     suite_add_tcase(suite, tcase);
     return suite;

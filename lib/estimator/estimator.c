@@ -13,7 +13,6 @@
 
 #include "base/base.h"
 #include "config/config.h"
-#include "estimator/vegas2_state.h"
 
 #define CUSTOM_INITIAL_LIMIT 20u
 #define SETTLING_WINDOWS     1.5 /* the mixed one in which a change comes, on average half gone, and a clean one */
@@ -262,35 +261,19 @@ uint64_t weir_estimator_reaction_ns(const weir_estimator *estimator)
     return estimator->class->reaction_ns != NULL ? estimator->class->reaction_ns(estimator->state) : 0;
 }
 
-/* vegas2 counts in windows of its own. */
-static void restart_vegas2(struct vegas2 *v, uint64_t now_ns)
-{
-    v->window = (struct window){.begin_ns = now_ns};
-    if (v->open_ns < now_ns)
-        v->open_ns = now_ns;
-    v->outcomes = 0;
-    v->drops = 0;
-}
-
 void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns)
 {
     if (estimator->windowed)
         weir__window_restart(&estimator->window, now_ns);
-    if (estimator->algorithm == &weir__vegas2)
-        restart_vegas2(estimator->state, now_ns);
+    if (estimator->algorithm != NULL && estimator->algorithm->restart != NULL)
+        estimator->algorithm->restart(estimator->state, now_ns);
 }
 
-/* vegas2 drains to the share 1 - LOW: RTTs until the limit has its effect, then a window of one RTT and of FEWEST
- * samples at least. */
 struct weir__drain weir__estimator_drain(const weir_estimator *estimator)
 {
-    weir_figures figures = {0};
-    if (estimator->algorithm != &weir__vegas2)
+    if (estimator->algorithm == NULL || estimator->algorithm->drain == NULL)
         return (struct weir__drain){0};
-    weir__vegas2.figures(estimator->state, &figures);
-    double rtt = (double)figures.rtt_ns;
-    double window = figures.throughput > 0 ? fmax(rtt, FEWEST / figures.throughput * SECOND_NS) : rtt;
-    return (struct weir__drain){.share = LOW, .duration_ns = SETTLE * rtt + window};
+    return estimator->algorithm->drain(estimator->state);
 }
 
 int weir_estimator_figures(const weir_estimator *estimator, weir_figures *figures)

@@ -19,12 +19,20 @@ struct weir__halving {
     uint64_t wait_ns; /* on top: what it has to wait before the first window tells it */
 };
 
+/* The greatest dip that the algorithm makes on purpose. */
+struct weir__drain {
+    double share;       /* of the limit that is gone meanwhile; 0: it never drains */
+    double duration_ns; /* about */
+};
+
 /* An algorithm the library brings: a class plus what only its own kind offers. */
 struct weir__algorithm {
     weir_estimator_class class;
     uint32_t initial_limit;                                    /* its own, where the configuration says 0 */
     void (*figures)(const void *state, weir_figures *figures); /* fills what it knows; may be NULL */
     void (*set_wall_offset)(void *state, int64_t offset_ns);   /* may be NULL */
+    void (*restart)(void *state, uint64_t now_ns);             /* begins a fresh window of its own; NULL: it has none */
+    struct weir__drain (*drain)(const void *state);            /* NULL: it never drains */
     bool windowed;                                             /* wants config.window in front of it */
     struct weir__halving (*halving)(const void *state);        /* replaces class.reaction_ns if not NULL */
 };
@@ -46,11 +54,7 @@ int weir__estimator_create(weir_estimator **estimator, const weir_config *config
  * What closed windows have taught stays. A caller's own algorithm is not told. */
 void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns);
 
-/* The greatest dip that the algorithm makes on purpose. */
-struct weir__drain {
-    double share;       /* of the limit that is gone meanwhile; 0: it never drains */
-    double duration_ns; /* about */
-};
+/* What the present state leads to; all 0 for a caller's own algorithm. */
 struct weir__drain weir__estimator_drain(const weir_estimator *estimator);
 
 /* The algorithms below reproduce Netflix/concurrency-limits at commit 78a74b98 to the bit: each double operation

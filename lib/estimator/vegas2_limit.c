@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What vegas2 knows, and where that puts the limit. */
+
+#include "estimator/vegas2_parts.h"
+
+#include <math.h>
+
+double weir__vegas2_surprise(const struct estimate *estimate, double observed, double se)
+{
+    double variance = estimate->variance + se * se + RESOLUTION * RESOLUTION;
+    return (observed - estimate->value) / (estimate->value * sqrt(variance));
+}
+
+/* Weighs an observation by its variance against what is known; one that noise cannot explain is believed at once. */
+void weir__vegas2_learn(struct estimate *estimate, double observed, double se, double drift)
+{
+    estimate->variance += drift;
+    if (fabs(weir__vegas2_surprise(estimate, observed, se)) > SIGNIFICANT) {
+        *estimate = (struct estimate){observed, se * se};
+        return;
+    }
+    double gain = estimate->variance / (estimate->variance + se * se);
+    estimate->value += gain * (observed - estimate->value);
+    estimate->variance *= 1 - gain;
+}
+
+void weir__vegas2_believe_baseline(struct vegas2 *v, double observed, double se)
+{
+    if (v->ceiling > 0 && observed > v->ceiling)
+        observed = v->ceiling;
+    if (v->r0.value <= 0)
+        v->r0 = (struct estimate){observed, se * se};
+    else
+        weir__vegas2_learn(&v->r0, observed, se, DRIFT_RTT);
+}
+
+void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se)
+{
+    v->r0 = (struct estimate){observed, se * se + NEW_ERROR * NEW_ERROR};
+    v->bend = 1;
+    v->young = YOUNG;
+}
+
+/* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. */
+double weir__vegas2_margin(const struct vegas2 *v)
+{
+    double c = capacity(v);
+    double common = 1 + SHARING * clamp(-v->influence / 2, 0, 1) * clamp((0.35 - v->queue) / 0.1, 0, 1);
+    return common * (MARGIN * sqrt(c) + REST) + c * clamp(2.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.3);
+}
+
+/* R that the present limit leads to, as far as is known. */
+double weir__vegas2_expected_rtt(const struct vegas2 *v)
+{
+    double rtt = v->mu.value > 0 ? fmax(v->r0.value, fmin(v->rtt, v->limit / v->mu.value)) : v->rtt;
+    return fmin(rtt, LONGEST_WAIT_NS);
+}
+
+/* Moves the limit, by no more than a half downwards unless nothing speaks for what it was, and shuts the window until
+ * the change has had its effect. */
+void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
+{
+    double old = v->limit;
+    double least = v->started_high && !v->verified_r0 ? 0 : old / 2;
+    v->limit = clamp(fmax(target, least), v->min_limit, v->max_limit);
+    if (floor(v->limit) != floor(old))
+        v->reason = reason;
+    v->open_ns = v->now_ns;
+    if (fabs(floor(v->limit) - floor(old)) > 0.03 * old)
+        v->open_ns += (uint64_t)((v->limit > old ? SETTLE_UP : SETTLE) * weir__vegas2_expected_rtt(v));
+    if (floor(v->limit) < floor(old)) {
+        v->falling = true;
+        v->cut_ns = v->now_ns;
+    }
+    v->rising = floor(v->limit) > floor(old);
+    v->moved_ns = v->now_ns;
+    restart_window(v, v->open_ns);
+}
+
+static double low_limit(const struct vegas2 *v)
+{
+    return fmax(1, floor(v->mu.value * v->r0.value * (1 - LOW)));
+}
+
+/* Something has happened that makes earlier failures to grow meaningless. */
+void weir__vegas2_forget_failures(struct vegas2 *v)
+{
+    v->growth = STEP;
+    v->grown = 0;
+    v->enough = EVIDENCE;
+}
+
+void weir__vegas2_go_high(struct vegas2 *v, const char *reason)
+{
+    v->phase = HIGH_PHASE;
+    v->trial = NO_TRIAL;
+    v->fresh = FRESH;
+    v->fell = false;
+    v->high = (struct window){0};
+    v->verified = v->mu.variance < GUESS ? v->mu.value : 0;
+    weir__vegas2_set_limit(v, capacity(v) + weir__vegas2_margin(v), reason);
+}
+
+void weir__vegas2_go_low(struct vegas2 *v, const char *reason)
+{
+    if (v->phase != LOW_PHASE) {
+        v->drains++;
+        v->on_grid = false;
+        v->aligned = false;
+        v->coarse = false;
+        v->alone = false;
+    }
+    v->phase = LOW_PHASE;
+    v->drained_ns = wall_ns(v);
+    weir__vegas2_set_limit(v, low_limit(v), reason);
+}
+
+/* A low phase because R has risen, at a limit that was thought to be c. */
+void weir__vegas2_go_low_to_learn_why(struct vegas2 *v, const struct verdict *w, double c, const char *reason)
+{
+    v->alarm = *w;
+    v->before = (struct verdict){0};
+    v->believed = c;
+    v->suspected = v->mu;
+    weir__vegas2_forget_failures(v);
+    weir__vegas2_go_low(v, reason);
+}

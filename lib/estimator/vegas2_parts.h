@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WEIR_VEGAS2_PARTS_H
+#define WEIR_VEGAS2_PARTS_H
+
+/* What the files of vegas2 share. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "estimator/vegas2_state.h"
+
+static inline double clamp(double value, double least, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* R at the knee. Where calls hinder each other it is above the RTT of a drained downstream without any queue. */
+static inline double knee_rtt(const struct vegas2 *v)
+{
+    return v->r0.value * v->bend;
+}
+
+/* c, in permits. */
+static inline double capacity(const struct vegas2 *v)
+{
+    return v->mu.value * knee_rtt(v);
+}
+
+/* How many times as long as for a quiet downstream the baseline has to be looked at. */
+static inline double patience(const struct vegas2 *v)
+{
+    return clamp(6 * v->cv2, 1, 50);
+}
+
+/* The grid of drains lies on the wall clock, which the hosts of a fleet share. */
+static inline uint64_t wall_ns(const struct vegas2 *v)
+{
+    return v->now_ns + (uint64_t)v->wall_offset;
+}
+
+static inline void restart_window(struct vegas2 *v, uint64_t begin_ns)
+{
+    v->window = (struct window){.begin_ns = begin_ns};
+}
+
+/* ---- vegas2_limit.c ---- */
+
+/* How many standard errors the observation is off. */
+double weir__vegas2_surprise(const struct estimate *estimate, double observed, double se);
+
+/* Takes an observation of that relative standard error in; drift: the variance that time has added since the last. */
+void weir__vegas2_learn(struct estimate *estimate, double observed, double se, double drift);
+
+/* The baseline as a drained downstream shows it; or one that has nothing to do with the present one. */
+void weir__vegas2_believe_baseline(struct vegas2 *v, double observed, double se);
+void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se);
+
+/* Permits that the high phase stands above c. */
+double weir__vegas2_margin(const struct vegas2 *v);
+
+/* R that the present limit leads to, as far as is known. */
+double weir__vegas2_expected_rtt(const struct vegas2 *v);
+
+/* Every move of the limit goes through here. */
+void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason);
+
+/* Something has happened that makes earlier failures to grow meaningless. */
+void weir__vegas2_forget_failures(struct vegas2 *v);
+
+/* Into a phase, and the limit to where it belongs there. The last: because R has risen, as the window says, at a limit
+ * that was thought to be c. */
+void weir__vegas2_go_high(struct vegas2 *v, const char *reason);
+void weir__vegas2_go_low(struct vegas2 *v, const char *reason);
+void weir__vegas2_go_low_to_learn_why(struct vegas2 *v, const struct verdict *w, double c, const char *reason);
+
+/* ---- vegas2_drains.c ---- */
+
+/* Sets when the next low phases are due. */
+void weir__vegas2_schedule_drain(struct vegas2 *v);
+
+/* Begins a low phase that others share, or one that they do not. */
+void weir__vegas2_drain(struct vegas2 *v);
+void weir__vegas2_drain_alone(struct vegas2 *v);
+
+/* What a low window says about whose the queue of the high phase is: one that no other client shares, or one after an
+ * alarm that has shown R to fall with the limit. */
+void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w);
+void weir__vegas2_seen_to_help(struct vegas2 *v);
+
+/* ---- vegas2_trial.c ---- */
+
+/* A trial begins when due, takes the windows of the high phase until it is decided, and moves the limit. */
+bool weir__vegas2_trial_due(const struct vegas2 *v);
+void weir__vegas2_begin_trial(struct vegas2 *v);
+void weir__vegas2_after_trial_window(struct vegas2 *v, const struct verdict *w);
+
+/* ---- vegas2_phases.c ---- */
+
+/* Take a closed window in, and decide on the phase and the limit. */
+void weir__vegas2_after_growth_window(struct vegas2 *v, const struct verdict *w);
+void weir__vegas2_after_high_window(struct vegas2 *v, const struct verdict *w);
+void weir__vegas2_after_low_window(struct vegas2 *v, const struct verdict *w);
+
+#endif
