@@ -10,6 +10,7 @@
 #include <weir.h>
 
 #include "sim.h"
+#include "suite.h"
 #include "support.h"
 
 /* One run of a controller, compared with the oracle's; the oracle is the bandwidth-delay product, not a sweep. */
@@ -37,26 +38,31 @@ START_TEST(runs_repeat)
 }
 END_TEST
 
+enum { SEEDS = 3 };
+
 static const char *const regression[] = {"2",    "2ps", "3",     "4d",   "4s2", "6",    "8exp", "10", "11h", "12",
                                          "13x8", "18",  "steps", "icap", "i1",  "r2ms", "5q",   "15", "15q", "over"};
 
-/* vegas2 reaches the goals of each scenario of the regression, in the mean over three seeds. */
+/* vegas2 reaches the goals of each scenario of the regression, in the mean over three seeds. The figures are the same
+ * however slow the build is; a slow one plays one seed, for what it finds itself, and leaves the judgement to others.
+ */
 START_TEST(vegas2_reaches_its_goals)
 {
     const struct sim_scenario *scenario = sim_find_scenario(regression[_i]);
     struct sim_result mean = {0};
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    const unsigned seeds = weir_test_scaled(SEEDS);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim_result result = play(regression[_i], "vegas2", seed);
         for (size_t offset = 0; offset < sizeof mean; offset += sizeof(double)) {
             double sum, value;
             memcpy(&sum, (const char *)&mean + offset, sizeof sum);
             memcpy(&value, (const char *)&result + offset, sizeof value);
-            sum += value / 3;
+            sum += value / seeds;
             memcpy((char *)&mean + offset, &sum, sizeof sum);
         }
     }
     const struct sim_goal *missed = sim_missed(scenario, &mean);
-    if (missed != NULL)
+    if (missed != NULL && seeds == SEEDS)
         ck_abort_msg("%s: %s (%s) missed", scenario->id, scenario->title, missed->name);
 }
 END_TEST
