@@ -111,15 +111,8 @@ bool weir__pace_watch(struct weir__worker *worker, struct weir__wakes *wakes)
     pool->idle_count++;
     uint64_t deadline_ns = weir_after_ns(WATCH_NS);
     for (;;) {
-        weir__unlock(pool->limiter);
-        weir__limiter_wake(pool->limiter, wakes);
-        *wakes = (struct weir__wakes){0};
-        bool woken = weir__park(&worker->parker, deadline_ns);
-        weir__lock(pool->limiter);
-        if (woken) {
-            pool->waking = false;
+        if (weir__worker_sleep(worker, deadline_ns, wakes))
             return true;
-        }
         if (pool->pace.watch != worker) { /* chosen in the last moment: the wake-up is on its way */
             deadline_ns = WEIR_FOREVER;
             continue;

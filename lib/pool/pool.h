@@ -312,6 +312,10 @@ void weir__pool_unready(weir_pool *pool, struct weir__unit *unit);
 /* Picks the worker to send, if one should be; lock held. */
 void weir__pool_send_worker(weir_pool *pool, struct weir__wakes *wakes);
 
+/* One sleep of a worker, which first wakes whom it has to; true: it was woken, so there is work for it. Lock held on
+ * entry and exit, dropped meanwhile. */
+bool weir__worker_sleep(struct weir__worker *worker, uint64_t deadline_ns, struct weir__wakes *wakes);
+
 /* Takes the warmest idle worker off the stack, the watch last; it will find its way when it is woken. NULL: none. Lock
  * held. */
 struct weir__worker *weir__pool_pop_idle(weir_pool *pool);

@@ -292,6 +292,19 @@ static bool may_leave(const weir_pool *pool)
     return pool->state != WEIR__OPEN && pool->ready.length == 0 && pool->limiter->partitions.queued == 0;
 }
 
+bool weir__worker_sleep(struct weir__worker *worker, uint64_t deadline_ns, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, wakes);
+    *wakes = (struct weir__wakes){0};
+    bool woken = weir__park(&worker->parker, deadline_ns);
+    weir__lock(pool->limiter);
+    if (woken)
+        pool->waking = false;
+    return woken;
+}
+
 /* Sleeps until there is work; false: the worker has left the pool instead. Lock held on entry and exit. */
 static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
 {
@@ -303,15 +316,8 @@ static bool rest(struct weir__worker *worker, struct weir__wakes *wakes)
     if (pool->limiter->live != NULL)
         weir__live_note(pool->limiter, weir_now_ns(), true);
     for (;;) {
-        weir__unlock(pool->limiter);
-        weir__limiter_wake(pool->limiter, wakes);
-        *wakes = (struct weir__wakes){0};
-        bool woken = weir__park(&worker->parker, deadline_ns);
-        weir__lock(pool->limiter);
-        if (woken) {
-            pool->waking = false;
+        if (weir__worker_sleep(worker, deadline_ns, wakes))
             return true;
-        }
         if (!worker->is_idle) {
             deadline_ns = WEIR_FOREVER; /* chosen in the last moment: the wake-up is on its way */
         } else if (pool->workers > pool->limiter->config.min_limit) {
