@@ -503,12 +503,13 @@ static void stand_at_gate(void)
     weir_test_gate_pass(&update_gate);
 }
 
-/* While one thread is inside the algorithm nobody else enters it, and nobody waits for it: calls come and go, and their
- * samples follow in order. */
+/* While one thread is inside the algorithm nobody else enters it, and nobody waits for it: calls come and go, very many
+ * for each permit, and their samples follow in order. */
 START_TEST(slow_algorithm_is_left_alone)
 {
-    enum { CALLS = 20 };
+    enum { CALLS = 1000 };
     weir_config config = weir_test_scripted(4);
+    config.max_limit = 4;
     weir_limiter *limiter = weir_test_limiter(&config);
     struct weir_test_client client;
     weir_test_gate_init(&update_gate);
@@ -521,7 +522,7 @@ START_TEST(slow_algorithm_is_left_alone)
     for (unsigned i = 0; i < CALLS; i++) {
         weir_permit permit = {0};
         weir_test_take(limiter, &permit);
-        if (i % 2 == 0)
+        if (i % 10 == 0)
             pass_time(100000);
         weir_test_give(limiter, &permit);
         ck_assert_int_eq(weir_limiter_freeze(limiter), 0);

@@ -31,7 +31,7 @@ void weir_test_destroy(weir_limiter *limiter);
 
 /* ---- the algorithm ---- */
 
-enum { WEIR_TEST_KEPT = 256 };
+enum { WEIR_TEST_KEPT = 1024 };
 
 /* There is one, for the class has no argument of its own; every test starts it afresh. */
 struct weir_test_script {

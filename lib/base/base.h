@@ -40,6 +40,10 @@ int64_t weir__wall_offset_ns(void);
 /* Zeroed memory, or NULL; errno stays as it was. */
 void *weir__allocate(size_t size);
 
+/* The same in pages of its own, which take room only once they are used, and no time before. */
+void *weir__allocate_pages(size_t size);
+void weir__free_pages(void *memory, size_t size);
+
 /* ---- lock.c ---- */
 
 /* For a lock that is held for a fraction of a microsecond: who finds it taken spins a little and then gives up the

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 
@@ -16,3 +17,32 @@ void *weir__allocate(size_t size)
     errno = saved_errno;
     return memory;
 }
+
+#ifdef MAP_ANONYMOUS
+void *weir__allocate_pages(size_t size)
+{
+    int saved_errno = errno;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved_errno;
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void weir__free_pages(void *memory, size_t size)
+{
+    int saved_errno = errno;
+    if (memory != NULL)
+        (void)munmap(memory, size);
+    errno = saved_errno;
+}
+#else
+void *weir__allocate_pages(size_t size)
+{
+    return weir__allocate(size);
+}
+
+void weir__free_pages(void *memory, size_t size)
+{
+    (void)size;
+    free(memory);
+}
+#endif

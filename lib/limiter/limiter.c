@@ -34,28 +34,30 @@ static int copy_name(weir_limiter *limiter, const char *name)
 
 static int add_histograms(weir_limiter *limiter)
 {
-    limiter->histograms = weir__allocate(sizeof *limiter->histograms);
+    limiter->histograms = weir__allocate_pages(sizeof *limiter->histograms);
     return limiter->histograms != NULL ? 0 : ENOMEM;
 }
 
 static int allocate_samples(weir_limiter *limiter)
 {
-    uint32_t room = limiter->config.max_limit;
+    uint32_t most = limiter->config.max_limit;
+    uint32_t room = WEIR__SAMPLES_MOST;
+    if (most < WEIR__SAMPLES_MOST / WEIR__SAMPLES_EACH)
+        room = most * WEIR__SAMPLES_EACH;
     room = room > WEIR__SAMPLES_LEAST ? room : WEIR__SAMPLES_LEAST;
-    room = room < WEIR__SAMPLES_MOST ? room : WEIR__SAMPLES_MOST;
     limiter->sample_room = room;
-    limiter->samples = weir__allocate(room * sizeof *limiter->samples);
-    limiter->other_samples = weir__allocate(room * sizeof *limiter->other_samples);
+    limiter->samples = weir__allocate_pages(room * sizeof *limiter->samples);
+    limiter->other_samples = weir__allocate_pages(room * sizeof *limiter->other_samples);
     return limiter->samples != NULL && limiter->other_samples != NULL ? 0 : ENOMEM;
 }
 
 static void free_parts(weir_limiter *limiter)
 {
-    free(limiter->samples);
-    free(limiter->other_samples);
+    weir__free_pages(limiter->samples, limiter->sample_room * sizeof *limiter->samples);
+    weir__free_pages(limiter->other_samples, limiter->sample_room * sizeof *limiter->other_samples);
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
-    free(limiter->histograms);
+    weir__free_pages(limiter->histograms, sizeof *limiter->histograms);
     free(limiter->name);
     free(limiter);
 }

@@ -22,9 +22,11 @@
 #include "base/base.h"
 #include "base/histogram.h"
 
-/* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors, all those in flight
- * may end while the estimating thread is preempted: there is room for one of each, within bounds. */
-enum { WEIR__SAMPLES_LEAST = 256, WEIR__SAMPLES_MOST = 4096, WEIR__SAMPLES_BATCH = 32 };
+/* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors the estimating thread
+ * may be preempted for milliseconds, in which each of those in flight ends several calls; who then finds no room has to
+ * sleep, and with 256 threads and room for one sample of each that took more time than the calls. So there is room for
+ * WEIR__SAMPLES_EACH of each, within bounds. It is memory only as far as it is used. */
+enum { WEIR__SAMPLES_EACH = 16, WEIR__SAMPLES_LEAST = 4096, WEIR__SAMPLES_MOST = 65536, WEIR__SAMPLES_BATCH = 32 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
