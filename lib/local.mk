@@ -44,6 +44,7 @@ libweir_core_la_SOURCES = \
 	lib/admission/partition.c \
 	lib/admission/standing.c \
 	lib/admission/wheel.c \
+	lib/limiter/configure.c \
 	lib/limiter/limiter.c \
 	lib/limiter/limiter.h \
 	lib/limiter/permit.c \

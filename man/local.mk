@@ -15,6 +15,7 @@ dist_man_MANS += \
 	man/weir_config_load_env.3 \
 	man/weir_config_print.3 \
 	man/weir_config_set.3 \
+	man/weir_configure.3 \
 	man/weir_environ.7 \
 	man/weir_error.3 \
 	man/weir_estimator.3 \
@@ -38,6 +39,7 @@ dist_man_MANS += \
 	man/weir_limiter.3 \
 	man/weir_limiter_acquire.3 \
 	man/weir_limiter_acquire_many.3 \
+	man/weir_limiter_configure.3 \
 	man/weir_limiter_create.3 \
 	man/weir_limiter_destroy.3 \
 	man/weir_limiter_freeze.3 \
@@ -52,6 +54,7 @@ dist_man_MANS += \
 	man/weir_now_ns.3 \
 	man/weir_pool.3 \
 	man/weir_pool_call.3 \
+	man/weir_pool_configure.3 \
 	man/weir_pool_create.3 \
 	man/weir_pool_destroy.3 \
 	man/weir_pool_drain.3 \

@@ -78,6 +78,9 @@ WEIR_API int weir_pool_resume(weir_pool *pool);
  * is NULL. */
 WEIR_API weir_limiter *weir_pool_limiter(weir_pool *pool);
 
+/* Sets one option of a pool that runs; the same as weir_limiter_configure of its limiter. */
+WEIR_API int weir_pool_configure(weir_pool *pool, const char *option, const char *value);
+
 WEIR_API int weir_pool_stats(weir_pool *pool, weir_stats *stats);
 
 /* Of one of the pool's partitions, or with NULL of what names none. EINVAL: there is no such partition. */

@@ -87,7 +87,7 @@ enum { WEIR__PARTITIONS_MOST = 63 };
 
 struct weir__partition {
     char *name;                 /* immutable; NULL: the first, for what names none */
-    double share;               /* immutable: of the limit and of the queue's depth, guaranteed */
+    double share;               /* guarded by lock: of the limit and of the queue's depth, guaranteed */
     struct weir__line line;     /* guarded by lock: everything that waits, in the order of arrival */
     struct weir__unit *blocked; /* guarded by lock: the first submitter in the line */
     uint32_t in_use;            /* guarded by lock: permits out or reserved */
@@ -114,6 +114,8 @@ struct weir__partitions {
 
 /* From "live=0.9,batch=0.1", as the configuration has accepted it, or NULL. 0 or ENOMEM. */
 int weir__partitions_init(struct weir__partitions *partitions, const char *text);
+/* The share of what names no partition, from what the named ones leave. */
+double weir__partition_rest(double rest);
 void weir__partitions_free(struct weir__partitions *partitions);
 
 /* The index of a name, NULL being the first; -1: unknown. */

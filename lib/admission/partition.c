@@ -56,8 +56,13 @@ int weir__partitions_init(struct weir__partitions *partitions, const char *text)
         rest -= partitions->all[i].share;
         text += length + 1;
     }
-    partitions->all[0].share = rest > TOLERANCE ? rest : 0.0;
+    partitions->all[0].share = weir__partition_rest(rest);
     return 0;
+}
+
+double weir__partition_rest(double rest)
+{
+    return rest > TOLERANCE ? rest : 0.0;
 }
 
 void weir__partitions_free(struct weir__partitions *partitions)

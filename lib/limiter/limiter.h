@@ -29,7 +29,8 @@ enum { WEIR__SAMPLES_LEAST = 256, WEIR__SAMPLES_MOST = 4096, WEIR__SAMPLES_BATCH
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
 struct weir__backlog {
-    void *owner; /* immutable; NULL: the limiter stands alone */
+    void *owner;             /* immutable; NULL: the limiter stands alone */
+    uint32_t greatest_limit; /* immutable: MAX_LIMIT may be no more */
     /* A job or submitter at the head of its line may have permits now. Takes it out of the line; false: it cannot go on
      * yet (memory was short), and nothing was changed. */
     bool (*grant)(void *owner, struct weir__unit *unit, struct weir__wakes *wakes);
@@ -57,6 +58,14 @@ struct weir__heavy {
     uint32_t heaviest;     /* guarded by lock: of all, 0: none is out */
 };
 
+/* Buffers that replace those of the samples, which a greater MAX_LIMIT has made too small. They come from the thread
+ * that configures and are put in place by the estimating thread, for one of the old ones may be in its hands. */
+struct weir__larger_samples {
+    weir_sample *buffers[2]; /* guarded by lock: to be put in place; NULL: none are */
+    weir_sample *retired[2]; /* guarded by lock: those that were replaced, to be freed without it */
+    uint32_t room;           /* guarded by lock: of either of buffers */
+};
+
 struct weir__counters {
     uint64_t granted;
     uint64_t ended[3]; /* by weir_outcome */
@@ -67,7 +76,13 @@ struct weir__counters {
 
 struct weir_limiter {
     char *name;               /* immutable after create */
-    weir_config config;       /* immutable after create */
+    weir_config config;       /* what configure.c may change is guarded by lock; the rest immutable after create */
+    char *partitions_text;    /* guarded by lock: what config.partitions is; NULL: none */
+    char *stats_dir_text;     /* immutable after create: what config.stats_dir is; NULL: off */
+    atomic_uint log;          /* atomic: config.log for those without the lock */
+    atomic_uint most_weight;  /* atomic: of a permit */
+    uint64_t configured;      /* guarded by lock: counts the changes */
+    bool retune;              /* guarded by lock: the estimator is to be told of one */
     unsigned fork_generation; /* immutable after create */
     struct weir__fork_lock fork_lock;
     struct weir__backlog backlog;
@@ -98,9 +113,10 @@ struct weir_limiter {
     struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */
     uint64_t changed_ns;                 /* guarded by lock: when the estimate did so last, or the creation */
 
-    weir_sample *samples;           /* guarded by lock: where the next one goes */
-    weir_sample *other_samples;     /* owner: the estimating thread; in turns with the former */
-    uint32_t sample_room;           /* immutable after create: of either */
+    weir_sample *samples;       /* guarded by lock: where the next one goes */
+    weir_sample *other_samples; /* owner: the estimating thread; in turns with the former */
+    uint32_t sample_room;       /* guarded by lock: of either */
+    struct weir__larger_samples larger;
     uint32_t sample_count;          /* guarded by lock */
     bool pressing;                  /* guarded by lock: they should not wait any longer */
     uint64_t processed_ns;          /* guarded by lock: end of the last one that was taken */
@@ -159,6 +175,29 @@ int weir__limiter_usable(const weir_limiter *limiter);
 /* Takes note of what the estimator says since now_ns: whether a bound holds it; lock held. */
 void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns);
 
+/* Only that: the bounds may have changed; lock held. */
+void weir__limiter_note_pinned(weir_limiter *limiter, uint64_t now_ns);
+
+/* Samples that there should be room for, by the configuration's MAX_LIMIT. */
+uint32_t weir__limiter_sample_room(const weir_config *config);
+
+/* What is logged at least, with the lock or without. */
+static inline uint32_t weir__limiter_log(const weir_limiter *limiter)
+{
+    return atomic_load_explicit(&limiter->log, memory_order_relaxed); /* relaxed: it leads to no other memory */
+}
+
+/* What the configuration says about weights and the log, for those who hold no lock. */
+void weir__limiter_publish_config(weir_limiter *limiter);
+
+/* The limit as the configuration has it enforced, lock held. */
+static inline uint32_t weir__limiter_enforced(const weir_limiter *limiter)
+{
+    const weir_config *config = &limiter->config;
+    uint32_t estimate = limiter->estimate < config->min_limit ? config->min_limit : limiter->estimate;
+    return config->mode == WEIR_MONITOR || estimate > config->max_limit ? config->max_limit : estimate;
+}
+
 /* What running work may count for, lock held: the limit, or the heaviest permit above it. Work that waits for other
  * work never fills it up: the limit may have fallen since that was allowed to wait. */
 static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
@@ -169,6 +208,11 @@ static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
     uint32_t least = limiter->backlog.nested != 0 ? limiter->backlog.nested + limiter->backlog.awaited : 0;
     return ceiling > least ? ceiling : least;
 }
+
+/* ---- configure.c ---- */
+
+/* EINVAL, logged: MAX_LIMIT is more than a pool takes. backlog may be NULL. */
+int weir__limiter_check_greatest(const weir_config *config, const struct weir__backlog *backlog, const char *name);
 
 /* ---- permit.c; all with the lock held ---- */
 
@@ -209,7 +253,8 @@ static inline bool weir__samples_due(const weir_limiter *limiter)
     return limiter->pressing && !limiter->estimating;
 }
 
-/* Feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
+/* Tells the estimator of a change of the configuration, if it has to be told; then
+ * feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
  * Drops the lock meanwhile, wakes and traces in between. True if it dropped the lock. */
 bool weir__samples_process(weir_limiter *limiter);
 

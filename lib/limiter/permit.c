@@ -175,9 +175,8 @@ bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint
 
 bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight)
 {
-    uint32_t most = limiter->config.algorithm == WEIR_FIXED && limiter->config.mode != WEIR_MONITOR
-                        ? limiter->config.initial_limit
-                        : limiter->config.max_limit;
+    /* relaxed: whatever was accepted is granted, if the limit has fallen meanwhile then by itself */
+    uint32_t most = atomic_load_explicit(&limiter->most_weight, memory_order_relaxed);
     return weight >= 1 && weight <= most && weight <= GREATEST_WEIGHT;
 }
 

@@ -229,7 +229,7 @@ static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
 {
     if ((unsigned)outcome <= WEIR_DROPPED)
         return outcome;
-    weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+    weir__log(weir__limiter_log(pool->limiter), WEIR_LOG_WARN,
               "pool \"%s\": a job returned %d, which is no outcome; taken for WEIR_IGNORE", pool->limiter->name,
               (int)outcome);
     return WEIR_IGNORE;
@@ -517,7 +517,7 @@ static bool start_has_failed(weir_pool *pool, int error)
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     if (first)
-        weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+        weir__log(weir__limiter_log(pool->limiter), WEIR_LOG_WARN,
                   "pool \"%s\": a worker could not be started (error %d); %u workers go on", pool->limiter->name, error,
                   workers);
     return alone;

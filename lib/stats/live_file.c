@@ -260,6 +260,11 @@ void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle)
         store(limiter, now_ns);
 }
 
+void weir__live_configured(weir_limiter *limiter, uint64_t now_ns)
+{
+    store(limiter, now_ns);
+}
+
 void weir__live_attach(weir_limiter *limiter)
 {
     const char *directory = limiter->config.stats_dir;

@@ -58,6 +58,9 @@ void weir__live_attach(weir_limiter *limiter);
  * last store is some time ago. */
 void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle);
 
+/* The configuration has changed; lock held. */
+void weir__live_configured(weir_limiter *limiter, uint64_t now_ns);
+
 /* ---- the reader ---- */
 
 /* What other processes have in the directory, to be freed; ages are as of now. Counts in *odd the files of other
