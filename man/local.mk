@@ -43,6 +43,7 @@ dist_man_MANS += \
 	man/weir_limiter_create.3 \
 	man/weir_limiter_destroy.3 \
 	man/weir_limiter_freeze.3 \
+	man/weir_limiter_partition_histogram.3 \
 	man/weir_limiter_partition_stats.3 \
 	man/weir_limiter_histogram.3 \
 	man/weir_limiter_release.3 \
@@ -60,6 +61,7 @@ dist_man_MANS += \
 	man/weir_pool_drain.3 \
 	man/weir_pool_histogram.3 \
 	man/weir_pool_limiter.3 \
+	man/weir_pool_partition_histogram.3 \
 	man/weir_pool_partition_stats.3 \
 	man/weir_pool_pause.3 \
 	man/weir_pool_resume.3 \

@@ -67,6 +67,10 @@ WEIR_API int weir_limiter_partition_stats(weir_limiter *limiter, const char *par
 /* A copy of one of its histograms. EINVAL: NULL, or no such kind. */
 WEIR_API int weir_limiter_histogram(weir_limiter *limiter, weir_histogram_kind kind, weir_histogram *histogram);
 
+/* Those of one of its partitions, or with NULL of what names none. EINVAL: also where there is no such partition. */
+WEIR_API int weir_limiter_partition_histogram(weir_limiter *limiter, const char *partition, weir_histogram_kind kind,
+                                              weir_histogram *histogram);
+
 /* EBUSY while permits are out or callers wait. EINVAL for the limiter of a pool: it goes with its pool. */
 WEIR_API int weir_limiter_destroy(weir_limiter *limiter);
 

@@ -89,6 +89,10 @@ WEIR_API int weir_pool_partition_stats(weir_pool *pool, const char *partition, w
 /* A copy of one of its histograms, direct callers of its limiter included. EINVAL: NULL, or no such kind. */
 WEIR_API int weir_pool_histogram(weir_pool *pool, weir_histogram_kind kind, weir_histogram *histogram);
 
+/* Those of one of its partitions, or with NULL of what names none. EINVAL: also where there is no such partition. */
+WEIR_API int weir_pool_partition_histogram(weir_pool *pool, const char *partition, weir_histogram_kind kind,
+                                           weir_histogram *histogram);
+
 #ifdef __cplusplus
 }
 #endif

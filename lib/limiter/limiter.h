@@ -237,6 +237,19 @@ void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t wei
  * sample buffer is full. */
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
 
+/* Counts how long a direct caller of a partition waited for its permits, or kept them. */
+void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns);
+void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns);
+
+/* The same for a job, see histogram.h. */
+static inline void weir__limiter_count_job(weir_limiter *limiter, uint16_t partition, uint64_t stamp, uint64_t start_ns,
+                                           uint64_t end_ns)
+{
+    weir__histograms_add_job(limiter->histograms, stamp, start_ns, end_ns);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histograms_add_job(limiter->partitions.all[partition].histograms, stamp, start_ns, end_ns);
+}
+
 /* Whether a unit that comes now would be granted at once. */
 bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight);
 

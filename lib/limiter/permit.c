@@ -160,6 +160,20 @@ void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
         limiter->backlog.after(limiter->backlog.owner, wakes);
 }
 
+void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->wait, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->wait, ns, 1);
+}
+
+void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->rtt, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->rtt, ns, 1);
+}
+
 /* ---- acquire ---- */
 
 bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight)
@@ -201,7 +215,7 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     int verdict = weir__limiter_wait(limiter, &caller, deadline_ns);
     wanted->in_flight = caller.in_flight;
     if (verdict == 0)
-        weir__histogram_add(&limiter->histograms->wait, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()), 1);
+        weir__limiter_count_wait(limiter, wanted->partition, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()));
     if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &caller.unit);
         limiter->counters.timed_out++;
@@ -227,7 +241,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     if (becomes_free(limiter, wanted.partition, weight)) {
         weir__partition_arrive(&limiter->partitions, wanted.partition);
         wanted.in_flight = grant(limiter, wanted.partition, weight);
-        weir__histogram_add(&limiter->histograms->wait, 0, 1);
+        weir__limiter_count_wait(limiter, wanted.partition, 0);
     } else if (!wait) {
         error = EAGAIN;
         limiter->counters.shed++;
@@ -285,7 +299,7 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
-    weir__histogram_add(&limiter->histograms->rtt, sample.rtt_ns, 1);
+    weir__limiter_count_rtt(limiter, held.partition, sample.rtt_ns);
     weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);

@@ -172,7 +172,7 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
     work->fn = NULL;
-    weir__histograms_add_job(pool->limiter->histograms, worker->stamp, worker->sample.start_ns, end_ns);
+    weir__limiter_count_job(pool->limiter, work->partition, worker->stamp, worker->sample.start_ns, end_ns);
     /* relaxed: only a snapshot reads it, and no other memory by it */
     atomic_store_explicit(&worker->running_since_ns, 0, memory_order_relaxed);
     weir__pace_end(pool, worker, worker->sample.rtt_ns);

@@ -18,9 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "limiter/limiter.h"
 
 _Static_assert(sizeof(struct weir__record) % sizeof(uint64_t) == 0, "a record is a row of words");
+_Static_assert(WEIR__LIVE_OPTIONS % sizeof(uint64_t) == 0, "so are the options");
 
 /* How often figures are stored while there is work, and how often their histograms are summed up. */
 #define STORE_NS   UINT64_C(20000000)
@@ -34,6 +36,7 @@ struct weir__live {
     struct weir__record record;   /* guarded by the limiter's lock: what was stored last */
     uint64_t stored_ns;           /* guarded by the limiter's lock */
     uint64_t summed_ns;           /* guarded by the limiter's lock */
+    uint32_t next_partition;      /* guarded by the limiter's lock: whose histograms are summed up next */
 };
 
 /* ---- words ---- */
@@ -45,34 +48,63 @@ static size_t used_words(const struct weir__record *record)
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
 
-void weir__live_store(struct weir__live *live, const struct weir__record *record)
+/* Makes words the current ones of two rows. */
+static void store_words(struct weir__live_turns *turns, _Atomic uint64_t *const rows[2], const void *from, size_t words)
 {
-    struct weir__live_file *file = live->file;
     /* relaxed: this is the only writer, and who sees a word below sees begun, too */
-    uint64_t next = atomic_load_explicit(&file->done, memory_order_relaxed) + 1;
-    atomic_store_explicit(&file->begun, next, memory_order_relaxed);
-    const unsigned char *bytes = (const unsigned char *)record;
-    size_t words = used_words(record);
+    uint64_t next = atomic_load_explicit(&turns->done, memory_order_relaxed) + 1;
+    atomic_store_explicit(&turns->begun, next, memory_order_relaxed);
+    const unsigned char *bytes = from;
     for (size_t i = 0; i < words; i++) {
         uint64_t word;
         memcpy(&word, bytes + i * sizeof word, sizeof word);
-        /* release pairs with the acquire of a word in load; a fence would do, but thread sanitizers know none */
-        atomic_store_explicit(&file->records[next & 1][i], word, memory_order_release);
+        /* release pairs with the acquire of a word in load_words; a fence would do, but thread sanitizers know none */
+        atomic_store_explicit(&rows[next & 1][i], word, memory_order_release);
     }
-    atomic_store_explicit(&file->done, next, memory_order_release); /* pairs with the acquire in load */
+    atomic_store_explicit(&turns->done, next, memory_order_release); /* pairs with the acquire in load_words */
 }
 
 /* False: the writer was too fast. */
-static bool load(struct weir__live_file *file, struct weir__record *record)
+static bool load_words(struct weir__live_turns *turns, _Atomic uint64_t *const rows[2], void *to, size_t words)
 {
-    uint64_t done = atomic_load_explicit(&file->done, memory_order_acquire); /* pairs with the release in store */
-    unsigned char *bytes = (unsigned char *)record;
-    for (size_t i = 0; i < sizeof *record / sizeof(uint64_t); i++) {
-        /* acquire pairs with the release of a word in store: of which store it is, begun tells below */
-        uint64_t word = atomic_load_explicit(&file->records[done & 1][i], memory_order_acquire);
+    uint64_t done =
+        atomic_load_explicit(&turns->done, memory_order_acquire); /* pairs with the release in store_words */
+    unsigned char *bytes = to;
+    for (size_t i = 0; i < words; i++) {
+        /* acquire pairs with the release of a word in store_words: of which store it is, begun tells below */
+        uint64_t word = atomic_load_explicit(&rows[done & 1][i], memory_order_acquire);
         memcpy(bytes + i * sizeof word, &word, sizeof word);
     }
-    return atomic_load_explicit(&file->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
+    return atomic_load_explicit(&turns->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
+}
+
+void weir__live_store(struct weir__live *live, const struct weir__record *record)
+{
+    struct weir__live_file *file = live->file;
+    _Atomic uint64_t *const rows[2] = {file->records[0], file->records[1]};
+    store_words(&file->record_turns, rows, record, used_words(record));
+}
+
+void weir__live_store_options(struct weir__live *live, const char *text)
+{
+    struct weir__live_file *file = live->file;
+    _Atomic uint64_t *const rows[2] = {file->options[0], file->options[1]};
+    char block[WEIR__LIVE_OPTIONS] = "";
+    size_t length = strlen(text);
+    memcpy(block, text, length < sizeof block ? length : sizeof block - 1);
+    store_words(&file->option_turns, rows, block, sizeof block / sizeof(uint64_t));
+}
+
+static bool load(struct weir__live_file *file, struct weir__record *record)
+{
+    _Atomic uint64_t *const rows[2] = {file->records[0], file->records[1]};
+    return load_words(&file->record_turns, rows, record, sizeof *record / sizeof(uint64_t));
+}
+
+static bool load_options(struct weir__live_file *file, char text[WEIR__LIVE_OPTIONS])
+{
+    _Atomic uint64_t *const rows[2] = {file->options[0], file->options[1]};
+    return load_words(&file->option_turns, rows, text, WEIR__LIVE_OPTIONS / sizeof(uint64_t));
 }
 
 /* ---- files ---- */
@@ -168,6 +200,7 @@ static int fill(struct weir__live *live)
     live->file->record_size = sizeof(struct weir__record);
     live->file->figures = WEIR__FIGURES;
     live->file->pid = (uint32_t)getpid();
+    live->file->options_size = WEIR__LIVE_OPTIONS;
     return 0;
 }
 
@@ -238,7 +271,18 @@ void weir__live_close(struct weir__live *live, bool remove)
 
 /* ---- a limiter's ---- */
 
-static void store(weir_limiter *limiter, uint64_t now_ns)
+/* A few at a time, in turn, for there may be 63 of them; all where nobody is about to come soon. */
+static void sum_partitions(struct weir__live *live, const weir_limiter *limiter, bool all)
+{
+    enum { AT_ONCE = 4 };
+    uint32_t count = live->record.partition_count;
+    for (uint32_t i = 0; i < count && (all || i < AT_ONCE); i++) {
+        uint32_t index = live->next_partition++ % count;
+        weir__record_summarize_partition(&live->record.partitions[index], limiter->partitions.all[index].histograms);
+    }
+}
+
+static void store(weir_limiter *limiter, uint64_t now_ns, bool idle)
 {
     struct weir__live *live = limiter->live;
     weir__record_take(&live->record, limiter, now_ns);
@@ -248,6 +292,7 @@ static void store(weir_limiter *limiter, uint64_t now_ns)
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_WAIT], &histograms->wait);
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_RTT], &histograms->rtt);
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_END_TO_END], &histograms->end_to_end);
+        sum_partitions(live, limiter, idle);
         live->summed_ns = now_ns;
     }
     live->stored_ns = now_ns;
@@ -257,12 +302,15 @@ static void store(weir_limiter *limiter, uint64_t now_ns)
 void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle)
 {
     if (idle || now_ns >= limiter->live->stored_ns + STORE_NS)
-        store(limiter, now_ns);
+        store(limiter, now_ns, idle);
 }
 
 void weir__live_configured(weir_limiter *limiter, uint64_t now_ns)
 {
-    store(limiter, now_ns);
+    char text[WEIR__LIVE_OPTIONS];
+    (void)weir__config_render(&limiter->config, text, sizeof text);
+    weir__live_store_options(limiter->live, text);
+    store(limiter, now_ns, true);
 }
 
 void weir__live_attach(weir_limiter *limiter)
@@ -280,7 +328,7 @@ void weir__live_attach(weir_limiter *limiter)
     }
     weir__lock(limiter);
     limiter->live = live;
-    store(limiter, weir_now_ns());
+    weir__live_configured(limiter, weir_now_ns());
     weir__unlock(limiter);
 }
 
@@ -289,7 +337,8 @@ void weir__live_attach(weir_limiter *limiter)
 static bool matches(const struct weir__live_file *file)
 {
     return memcmp(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic) == 0 && file->version == WEIR__LIVE_VERSION &&
-           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES;
+           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES &&
+           file->options_size == WEIR__LIVE_OPTIONS;
 }
 
 static void end_texts(struct weir__record *record)
@@ -299,6 +348,7 @@ static void end_texts(struct weir__record *record)
     record->reason[sizeof record->reason - 1] = '\0';
     record->algorithm[sizeof record->algorithm - 1] = '\0';
     record->mode[sizeof record->mode - 1] = '\0';
+    record->depth_term[sizeof record->depth_term - 1] = '\0';
     if (record->partition_count > WEIR__RECORD_PARTITIONS)
         record->partition_count = WEIR__RECORD_PARTITIONS;
     for (uint32_t i = 0; i < record->partition_count; i++)
@@ -353,6 +403,32 @@ static enum found read_one(int directory, const char *name, struct weir__record 
     }
     (void)close(descriptor);
     return found;
+}
+
+bool weir__live_read_options(const char *directory, const struct weir__record *record, char text[WEIR__LIVE_OPTIONS])
+{
+    enum { ATTEMPTS = 1000 };
+    char name[64];
+    struct stat status;
+    bool done = false;
+    int place = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place < 0)
+        return false;
+    (void)snprintf(name, sizeof name, "weir-%lu-%" PRIu64 ".live", (unsigned long)record->pid, record->id);
+    int descriptor = is_others(name) ? open_other(place, name) : -1;
+    (void)close(place);
+    if (descriptor < 0)
+        return false;
+    void *mapped = MAP_FAILED;
+    if (fstat(descriptor, &status) == 0 && status.st_size == (off_t)sizeof(struct weir__live_file))
+        mapped = mmap(NULL, sizeof(struct weir__live_file), PROT_READ, MAP_SHARED, descriptor, 0);
+    for (int i = 0; mapped != MAP_FAILED && matches(mapped) && !done && i < ATTEMPTS; i++)
+        done = load_options(mapped, text);
+    if (mapped != MAP_FAILED)
+        (void)munmap(mapped, sizeof(struct weir__live_file));
+    (void)close(descriptor);
+    text[WEIR__LIVE_OPTIONS - 1] = '\0';
+    return done;
 }
 
 static int compare(const void *a, const void *b)

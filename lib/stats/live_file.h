@@ -11,6 +11,9 @@
  * by now two ahead, for only then may its record have been written to meanwhile. So there is a whole record at every
  * moment, whenever the writer is killed.
  *
+ * In the same way it holds the effective options as text, a line each: NAME, value, origin, and whether the option is
+ * live, with tabs between.
+ *
  * The writer holds a POSIX lock on its file, which ends with the process and is not inherited by a fork child. A file
  * without that lock is stale: whoever comes across it removes it. */
 
@@ -23,8 +26,13 @@
 
 #include "stats/record.h"
 
-enum { WEIR__LIVE_VERSION = 1 };
+enum { WEIR__LIVE_VERSION = 2, WEIR__LIVE_OPTIONS = 4096 /* bytes */ };
 #define WEIR__LIVE_MAGIC "weirlive"
+
+struct weir__live_turns {
+    _Atomic uint64_t begun; /* atomic */
+    _Atomic uint64_t done;  /* atomic */
+};
 
 /* The layout. What does not match in version and sizes is not read. All is in the byte order of the machine. */
 struct weir__live_file {
@@ -33,9 +41,12 @@ struct weir__live_file {
     uint32_t record_size;
     uint32_t figures;
     uint32_t pid;
-    _Atomic uint64_t begun;                                                      /* atomic */
-    _Atomic uint64_t done;                                                       /* atomic */
+    uint32_t options_size;
+    uint32_t reserved;
+    struct weir__live_turns record_turns;
+    struct weir__live_turns option_turns;
     _Atomic uint64_t records[2][sizeof(struct weir__record) / sizeof(uint64_t)]; /* atomic: see note:live-file */
+    _Atomic uint64_t options[2][WEIR__LIVE_OPTIONS / sizeof(uint64_t)];          /* atomic: likewise */
 };
 
 struct weir__live;
@@ -47,6 +58,9 @@ struct weir__live *weir__live_create(const char *directory, uint64_t id, int *er
 
 /* Makes the record the current one; one caller at a time. */
 void weir__live_store(struct weir__live *live, const struct weir__record *record);
+
+/* Makes the text the current one; one caller at a time. What does not fit is cut. */
+void weir__live_store_options(struct weir__live *live, const char *text);
 
 /* remove: the file goes, too; a fork child leaves it to its parent. */
 void weir__live_close(struct weir__live *live, bool remove);
@@ -66,5 +80,8 @@ void weir__live_configured(weir_limiter *limiter, uint64_t now_ns);
 /* What other processes have in the directory, to be freed; ages are as of now. Counts in *odd the files of other
  * versions. 0, ENOMEM, or why the directory cannot be read. */
 int weir__live_read(const char *directory, struct weir__record **records, size_t *count, unsigned *odd);
+
+/* The options of what a record is of. False: it is gone. */
+bool weir__live_read_options(const char *directory, const struct weir__record *record, char text[WEIR__LIVE_OPTIONS]);
 
 #endif
