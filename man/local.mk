@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A page per public header, two of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
+# A page per public header, those of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
 dist_man_MANS += \
 	man/weir.7 \
 	man/weir_after_ns.3 \
@@ -76,6 +76,7 @@ dist_man_MANS += \
 	man/weir_stats_write.3 \
 	man/weir_strerror.3 \
 	man/weir_time.3 \
+	man/weir_trace.7 \
 	man/weirstat.1
 
 # The pages for a browser, in html/; those of one line lead to the page that they name.

@@ -75,6 +75,7 @@ weir_test_scripts = \
 	tests/install.test \
 	tests/manpages.test \
 	tests/option_list.test \
+	tests/probes.test \
 	tests/symbols.test \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)

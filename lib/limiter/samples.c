@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/probe.h"
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
 #include "stats/live_file.h"
@@ -139,6 +140,7 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
 
     weir__lock(limiter);
     uint32_t old = limiter->estimate;
+    const char *old_phase = limiter->figures.phase;
     limiter->figures = figures;
     limiter->reaction_ns = reaction_ns;
     limiter->throughput = limiter->flow.throughput;
@@ -164,6 +166,10 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
     weir__unlock(limiter);
 
     weir__limiter_wake(limiter, &wakes);
+    if (figures.phase != old_phase)
+        WEIR__PROBE3(phase, limiter->name, old_phase, figures.phase);
+    if (changed)
+        WEIR__PROBE4(limit, limiter->name, event.old_limit, event.new_limit, event.reason);
     if (changed && limiter->config.trace != NULL)
         limiter->config.trace(&event, limiter->config.trace_arg);
 }
