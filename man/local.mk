@@ -77,6 +77,7 @@ dist_man_MANS += \
 	man/weir_strerror.3 \
 	man/weir_time.3 \
 	man/weir_trace.7 \
+	man/weir_vegas2.7 \
 	man/weirstat.1
 
 # The pages for a browser, in html/; those of one line lead to the page that they name.

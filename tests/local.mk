@@ -76,6 +76,7 @@ weir_test_scripts = \
 	tests/manpages.test \
 	tests/option_list.test \
 	tests/probes.test \
+	tests/reasons.test \
 	tests/symbols.test \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)
