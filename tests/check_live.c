@@ -229,7 +229,7 @@ END_TEST
 START_TEST(other_versions)
 {
     int error = 0;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
     ck_assert_ptr_nonnull(live);
     uint32_t version = WEIR__LIVE_VERSION + 1;
     pid_t child = fork(); /* to open and close the file here would give up the lock */
@@ -299,7 +299,7 @@ START_TEST(never_torn)
     int error = 0;
     uint64_t last = weir_test_scaled(1000000, 100000);
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
     ck_assert_ptr_nonnull(live);
     pid_t child = fork();
     if (child == 0)
@@ -319,7 +319,7 @@ static void store_for_ever(int ready)
 {
     int error = 0;
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
     if (live == NULL)
         _exit(1);
     for (uint64_t value = 1;; value++) {
@@ -336,14 +336,18 @@ static void assert_whole(const char *path)
     static struct weir__record record;
     int file = open(path, O_RDONLY);
     ck_assert_int_ge(file, 0);
-    struct weir__live_file *mapped = mmap(NULL, sizeof *mapped, PROT_READ, MAP_SHARED, file, 0);
+    struct stat status;
+    ck_assert_int_eq(fstat(file, &status), 0);
+    struct weir__live_file *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
     ck_assert_ptr_ne(mapped, MAP_FAILED);
+    ck_assert_uint_eq((size_t)status.st_size, weir__live_size(mapped->record_words));
     uint64_t done = atomic_load(&mapped->record_turns.done);
     ck_assert_uint_le(atomic_load(&mapped->record_turns.begun) - done, 1);
-    memcpy(&record, (const void *)mapped->records[done & 1], sizeof record);
+    size_t words = mapped->record_words;
+    memcpy(&record, (const void *)(mapped->records + (done & 1) * words), words * sizeof(uint64_t));
     ck_assert(is_whole(&record));
     ck_assert_uint_ge(record.figures[0], 1);
-    (void)munmap(mapped, sizeof *mapped);
+    (void)munmap(mapped, (size_t)status.st_size);
     (void)close(file);
 }
 
@@ -526,13 +530,18 @@ static void assert_possible(const char *path)
     char text[WEIR__LIVE_OPTIONS];
     int file = open(path, O_RDONLY);
     ck_assert_int_ge(file, 0);
-    struct weir__live_file *mapped = mmap(NULL, sizeof *mapped, PROT_READ, MAP_SHARED, file, 0);
+    struct stat status;
+    ck_assert_int_eq(fstat(file, &status), 0);
+    struct weir__live_file *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
     ck_assert_ptr_ne(mapped, MAP_FAILED);
-    memcpy(&record, (const void *)mapped->records[atomic_load(&mapped->record_turns.done) & 1], sizeof record);
+    ck_assert_uint_eq((size_t)status.st_size, weir__live_size(mapped->record_words));
+    size_t words = mapped->record_words;
+    uint64_t row = atomic_load(&mapped->record_turns.done) & 1;
+    memcpy(&record, (const void *)(mapped->records + row * words), words * sizeof(uint64_t));
     memcpy(text, (const void *)mapped->options[atomic_load(&mapped->option_turns.done) & 1], sizeof text);
     ck_assert(is_possible(&record));
     ck_assert(are_options(text));
-    (void)munmap(mapped, sizeof *mapped);
+    (void)munmap(mapped, (size_t)status.st_size);
     (void)close(file);
 }
 

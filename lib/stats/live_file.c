@@ -30,6 +30,7 @@ _Static_assert(WEIR__LIVE_OPTIONS % sizeof(uint64_t) == 0, "so are the options")
 
 struct weir__live {
     struct weir__live_file *file; /* immutable; mapped */
+    size_t record_words;          /* immutable */
     int descriptor;               /* immutable; holds the lock */
     int directory;                /* immutable */
     char name[64];                /* immutable */
@@ -41,10 +42,10 @@ struct weir__live {
 
 /* ---- words ---- */
 
-static size_t used_words(const struct weir__record *record)
+/* Of a record with so many partitions. */
+static size_t words_of(uint32_t partitions)
 {
-    size_t bytes =
-        offsetof(struct weir__record, partitions) + record->partition_count * sizeof(struct weir__record_partition);
+    size_t bytes = offsetof(struct weir__record, partitions) + partitions * sizeof(struct weir__record_partition);
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
 
@@ -81,8 +82,9 @@ static bool load_words(struct weir__live_turns *turns, _Atomic uint64_t *const r
 void weir__live_store(struct weir__live *live, const struct weir__record *record)
 {
     struct weir__live_file *file = live->file;
-    _Atomic uint64_t *const rows[2] = {file->records[0], file->records[1]};
-    store_words(&file->record_turns, rows, record, used_words(record));
+    _Atomic uint64_t *const rows[2] = {file->records, file->records + live->record_words};
+    size_t words = words_of(record->partition_count);
+    store_words(&file->record_turns, rows, record, words < live->record_words ? words : live->record_words);
 }
 
 void weir__live_store_options(struct weir__live *live, const char *text)
@@ -95,10 +97,11 @@ void weir__live_store_options(struct weir__live *live, const char *text)
     store_words(&file->option_turns, rows, block, sizeof block / sizeof(uint64_t));
 }
 
-static bool load(struct weir__live_file *file, struct weir__record *record)
+static bool load(struct weir__live_file *file, size_t record_words, struct weir__record *record)
 {
-    _Atomic uint64_t *const rows[2] = {file->records[0], file->records[1]};
-    return load_words(&file->record_turns, rows, record, sizeof *record / sizeof(uint64_t));
+    _Atomic uint64_t *const rows[2] = {file->records, file->records + record_words};
+    memset(record, 0, sizeof *record);
+    return load_words(&file->record_turns, rows, record, record_words);
 }
 
 static bool load_options(struct weir__live_file *file, char text[WEIR__LIVE_OPTIONS])
@@ -186,12 +189,14 @@ static int fill(struct weir__live *live)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fchmod(live->descriptor, S_IRUSR | S_IWUSR) != 0)
         return errno;
-    int error = posix_fallocate(live->descriptor, 0, (off_t)sizeof *live->file); /* a full disk shows here, not later */
+    int error = posix_fallocate(live->descriptor, 0,
+                                (off_t)weir__live_size(live->record_words)); /* a full disk shows here, not later */
     if (error != 0)
         return error;
     if (fcntl(live->descriptor, F_SETLK, &lock) != 0)
         return errno;
-    void *mapped = mmap(NULL, sizeof *live->file, PROT_READ | PROT_WRITE, MAP_SHARED, live->descriptor, 0);
+    size_t size = weir__live_size(live->record_words);
+    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, live->descriptor, 0);
     if (mapped == MAP_FAILED)
         return errno;
     live->file = mapped;
@@ -201,6 +206,7 @@ static int fill(struct weir__live *live)
     live->file->figures = WEIR__FIGURES;
     live->file->pid = (uint32_t)getpid();
     live->file->options_size = WEIR__LIVE_OPTIONS;
+    live->file->record_words = (uint32_t)live->record_words;
     return 0;
 }
 
@@ -227,7 +233,7 @@ static int place(struct weir__live *live)
 static void release(struct weir__live *live)
 {
     if (live->file != NULL)
-        (void)munmap(live->file, sizeof *live->file);
+        (void)munmap(live->file, weir__live_size(live->record_words));
     if (live->descriptor >= 0)
         (void)close(live->descriptor);
     if (live->directory >= 0)
@@ -235,7 +241,7 @@ static void release(struct weir__live *live)
     free(live);
 }
 
-struct weir__live *weir__live_create(const char *directory, uint64_t id, int *error)
+struct weir__live *weir__live_create(const char *directory, uint64_t id, uint32_t partitions, int *error)
 {
     struct weir__live *live = weir__allocate(sizeof *live);
     *error = ENOMEM;
@@ -243,6 +249,7 @@ struct weir__live *weir__live_create(const char *directory, uint64_t id, int *er
         return NULL;
     int saved_errno = errno;
     live->descriptor = -1;
+    live->record_words = words_of(partitions);
     live->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *error = live->directory >= 0 ? 0 : errno;
     if (*error == 0) {
@@ -316,10 +323,11 @@ void weir__live_configured(weir_limiter *limiter, uint64_t now_ns)
 void weir__live_attach(weir_limiter *limiter)
 {
     const char *directory = limiter->config.stats_dir;
+    uint32_t partitions = limiter->partitions.count > 1 ? limiter->partitions.count : 0;
     int error = 0;
     if (directory == NULL)
         return;
-    struct weir__live *live = weir__live_create(directory, limiter->fork_lock.id, &error);
+    struct weir__live *live = weir__live_create(directory, limiter->fork_lock.id, partitions, &error);
     if (live == NULL) {
         weir__log(limiter->config.log, WEIR_LOG_WARN,
                   "\"%s\": STATS_DIR=\"%s\" cannot be used (error %d, %s); its figures are not published",
@@ -334,12 +342,49 @@ void weir__live_attach(weir_limiter *limiter)
 
 /* ---- the reader ---- */
 
-static bool matches(const struct weir__live_file *file)
+/* A file of another process, mapped; it is not trusted any further than its size goes. */
+struct view {
+    struct weir__live_file *file; /* NULL: it is of another version */
+    size_t size;
+    size_t record_words;
+};
+
+static bool matches(struct view *view)
 {
+    const struct weir__live_file *file = view->file;
+    view->record_words = file->record_words;
     return memcmp(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic) == 0 && file->version == WEIR__LIVE_VERSION &&
            file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES &&
-           file->options_size == WEIR__LIVE_OPTIONS;
+           file->options_size == WEIR__LIVE_OPTIONS && view->record_words >= words_of(0) &&
+           view->record_words <= words_of(WEIR__RECORD_PARTITIONS) && view->size == weir__live_size(view->record_words);
 }
+
+static void unmap(const struct view *view)
+{
+    if (view->file != NULL)
+        (void)munmap(view->file, view->size);
+}
+
+static struct view map(int descriptor)
+{
+    struct stat status;
+    struct view view = {0};
+    if (fstat(descriptor, &status) != 0 || status.st_size < (off_t)weir__live_size(words_of(0)) ||
+        status.st_size > (off_t)weir__live_size(words_of(WEIR__RECORD_PARTITIONS)))
+        return view;
+    view.size = (size_t)status.st_size;
+    void *mapped = mmap(NULL, view.size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED)
+        return view;
+    view.file = mapped;
+    if (!matches(&view)) {
+        unmap(&view);
+        view.file = NULL;
+    }
+    return view;
+}
+
+enum { ATTEMPTS = 1000 }; /* to meet a moment between two stores */
 
 static void end_texts(struct weir__record *record)
 {
@@ -366,17 +411,14 @@ static void grow_older(struct weir__record *record)
     }
 }
 
-/* Reads a file of the right size; false: it is of another version, or its writer is always faster. */
+/* False: it is of another version, or its writer is always faster. */
 static bool read_file(int descriptor, struct weir__record *record)
 {
-    enum { ATTEMPTS = 1000 };
-    void *mapped = mmap(NULL, sizeof(struct weir__live_file), PROT_READ, MAP_SHARED, descriptor, 0);
-    if (mapped == MAP_FAILED)
-        return false;
+    struct view view = map(descriptor);
     bool done = false;
-    for (int i = 0; matches(mapped) && !done && i < ATTEMPTS; i++)
-        done = load(mapped, record);
-    (void)munmap(mapped, sizeof(struct weir__live_file));
+    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
+        done = load(view.file, view.record_words, record);
+    unmap(&view);
     if (done) {
         end_texts(record);
         grow_older(record);
@@ -396,10 +438,8 @@ static enum found read_one(int directory, const char *name, struct weir__record 
     if (!is_alive(descriptor)) {
         if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid())
             (void)unlinkat(directory, name, 0);
-    } else if (fstat(descriptor, &status) == 0 && status.st_size == (off_t)sizeof(struct weir__live_file)) {
-        found = read_file(descriptor, record) ? FOUND_RECORD : FOUND_ODD;
     } else {
-        found = FOUND_ODD;
+        found = read_file(descriptor, record) ? FOUND_RECORD : FOUND_ODD;
     }
     (void)close(descriptor);
     return found;
@@ -407,9 +447,7 @@ static enum found read_one(int directory, const char *name, struct weir__record 
 
 bool weir__live_read_options(const char *directory, const struct weir__record *record, char text[WEIR__LIVE_OPTIONS])
 {
-    enum { ATTEMPTS = 1000 };
     char name[64];
-    struct stat status;
     bool done = false;
     int place = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place < 0)
@@ -419,13 +457,10 @@ bool weir__live_read_options(const char *directory, const struct weir__record *r
     (void)close(place);
     if (descriptor < 0)
         return false;
-    void *mapped = MAP_FAILED;
-    if (fstat(descriptor, &status) == 0 && status.st_size == (off_t)sizeof(struct weir__live_file))
-        mapped = mmap(NULL, sizeof(struct weir__live_file), PROT_READ, MAP_SHARED, descriptor, 0);
-    for (int i = 0; mapped != MAP_FAILED && matches(mapped) && !done && i < ATTEMPTS; i++)
-        done = load_options(mapped, text);
-    if (mapped != MAP_FAILED)
-        (void)munmap(mapped, sizeof(struct weir__live_file));
+    struct view view = map(descriptor);
+    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
+        done = load_options(view.file, text);
+    unmap(&view);
     (void)close(descriptor);
     text[WEIR__LIVE_OPTIONS - 1] = '\0';
     return done;

@@ -42,19 +42,26 @@ struct weir__live_file {
     uint32_t figures;
     uint32_t pid;
     uint32_t options_size;
-    uint32_t reserved;
+    uint32_t record_words; /* of each row of records: enough for the partitions that there are */
     struct weir__live_turns record_turns;
     struct weir__live_turns option_turns;
-    _Atomic uint64_t records[2][sizeof(struct weir__record) / sizeof(uint64_t)]; /* atomic: see note:live-file */
-    _Atomic uint64_t options[2][WEIR__LIVE_OPTIONS / sizeof(uint64_t)];          /* atomic: likewise */
+    _Atomic uint64_t options[2][WEIR__LIVE_OPTIONS / sizeof(uint64_t)]; /* atomic: see note:live-file */
+    _Atomic uint64_t records[];                                         /* atomic: two rows, likewise */
 };
+
+/* Bytes of a file with rows of that many words. */
+static inline size_t weir__live_size(size_t record_words)
+{
+    return sizeof(struct weir__live_file) + 2 * record_words * sizeof(uint64_t);
+}
 
 struct weir__live;
 
 /* ---- the writer ---- */
 
-/* A file with an empty record in the directory; stale ones there are removed. NULL: *error says why. */
-struct weir__live *weir__live_create(const char *directory, uint64_t id, int *error);
+/* A file in the directory with an empty record, which has room for so many partitions; stale ones there are removed.
+ * NULL: *error says why. */
+struct weir__live *weir__live_create(const char *directory, uint64_t id, uint32_t partitions, int *error);
 
 /* Makes the record the current one; one caller at a time. */
 void weir__live_store(struct weir__live *live, const struct weir__record *record);
