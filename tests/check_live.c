@@ -22,6 +22,8 @@
 
 static char directory[64]; /* of the test that runs */
 
+enum { FILLED = 8 }; /* partitions of a record that a test fills in: about a thousand words */
+
 static void make_directory(void)
 {
     (void)snprintf(directory, sizeof directory, "/tmp/weir-live-XXXXXX");
@@ -229,7 +231,7 @@ END_TEST
 START_TEST(other_versions)
 {
     int error = 0;
-    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     ck_assert_ptr_nonnull(live);
     uint32_t version = WEIR__LIVE_VERSION + 1;
     pid_t child = fork(); /* to open and close the file here would give up the lock */
@@ -254,8 +256,8 @@ static void fill(struct weir__record *record, uint64_t value)
         record->figures[i] = value;
     for (unsigned i = 0; i < WEIR__RECORD_BUCKETS; i++)
         record->histograms[2].buckets[i] = value;
-    record->partition_count = WEIR__RECORD_PARTITIONS;
-    record->partitions[WEIR__RECORD_PARTITIONS - 1].figures[WEIR__PARTITION_SHED] = value;
+    record->partition_count = FILLED;
+    record->partitions[FILLED - 1].figures[WEIR__PARTITION_SHED] = value;
 }
 
 static bool is_whole(const struct weir__record *record)
@@ -269,7 +271,7 @@ static bool is_whole(const struct weir__record *record)
         if (record->histograms[2].buckets[i] != value)
             return false;
     }
-    return value == 0 || record->partitions[WEIR__RECORD_PARTITIONS - 1].figures[WEIR__PARTITION_SHED] == value;
+    return value == 0 || record->partitions[FILLED - 1].figures[WEIR__PARTITION_SHED] == value;
 }
 
 /* Reads until the last store is seen; the values never go back. */
@@ -299,7 +301,7 @@ START_TEST(never_torn)
     int error = 0;
     uint64_t last = weir_test_scaled(1000000, 100000);
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     ck_assert_ptr_nonnull(live);
     pid_t child = fork();
     if (child == 0)
@@ -319,7 +321,7 @@ static void store_for_ever(int ready)
 {
     int error = 0;
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, WEIR__RECORD_PARTITIONS, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     if (live == NULL)
         _exit(1);
     for (uint64_t value = 1;; value++) {
