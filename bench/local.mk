@@ -3,5 +3,6 @@
 
 include bench/demo/demo.mk
 include bench/examples/examples.mk
+include bench/figures/figures.mk
 include bench/peers/peers.mk
 include bench/sim/sim.mk

@@ -15,6 +15,7 @@ libweir_core_la_SOURCES = \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
+	lib/base/probe.h \
 	lib/base/thread.c \
 	lib/config/config.h \
 	lib/config/environment.c \
@@ -44,6 +45,7 @@ libweir_core_la_SOURCES = \
 	lib/admission/partition.c \
 	lib/admission/standing.c \
 	lib/admission/wheel.c \
+	lib/limiter/configure.c \
 	lib/limiter/limiter.c \
 	lib/limiter/limiter.h \
 	lib/limiter/permit.c \

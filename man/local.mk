@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A page per public header, two of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
+# A page per public header, those of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
 dist_man_MANS += \
 	man/weir.7 \
 	man/weir_after_ns.3 \
@@ -15,6 +15,7 @@ dist_man_MANS += \
 	man/weir_config_load_env.3 \
 	man/weir_config_print.3 \
 	man/weir_config_set.3 \
+	man/weir_configure.3 \
 	man/weir_environ.7 \
 	man/weir_error.3 \
 	man/weir_estimator.3 \
@@ -38,9 +39,11 @@ dist_man_MANS += \
 	man/weir_limiter.3 \
 	man/weir_limiter_acquire.3 \
 	man/weir_limiter_acquire_many.3 \
+	man/weir_limiter_configure.3 \
 	man/weir_limiter_create.3 \
 	man/weir_limiter_destroy.3 \
 	man/weir_limiter_freeze.3 \
+	man/weir_limiter_partition_histogram.3 \
 	man/weir_limiter_partition_stats.3 \
 	man/weir_limiter_histogram.3 \
 	man/weir_limiter_release.3 \
@@ -52,11 +55,13 @@ dist_man_MANS += \
 	man/weir_now_ns.3 \
 	man/weir_pool.3 \
 	man/weir_pool_call.3 \
+	man/weir_pool_configure.3 \
 	man/weir_pool_create.3 \
 	man/weir_pool_destroy.3 \
 	man/weir_pool_drain.3 \
 	man/weir_pool_histogram.3 \
 	man/weir_pool_limiter.3 \
+	man/weir_pool_partition_histogram.3 \
 	man/weir_pool_partition_stats.3 \
 	man/weir_pool_pause.3 \
 	man/weir_pool_resume.3 \
@@ -71,6 +76,8 @@ dist_man_MANS += \
 	man/weir_stats_write.3 \
 	man/weir_strerror.3 \
 	man/weir_time.3 \
+	man/weir_trace.7 \
+	man/weir_vegas2.7 \
 	man/weirstat.1
 
 # The pages for a browser, in html/; those of one line lead to the page that they name.

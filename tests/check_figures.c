@@ -288,6 +288,53 @@ START_TEST(direct_callers)
 }
 END_TEST
 
+static uint64_t count_of(weir_pool *pool, const char *partition, weir_histogram_kind kind)
+{
+    weir_histogram *histogram = new_histogram();
+    ck_assert_int_eq(weir_pool_partition_histogram(pool, partition, kind, histogram), 0);
+    uint64_t count = histogram->count;
+    free(histogram);
+    return count;
+}
+
+/* Each partition has histograms of its own, which together make those of the pool; without partitions there is one. */
+START_TEST(partition_histograms)
+{
+    weir_config config = weir_test_fixed(2, 10);
+    config.partitions = "live=0.7,batch=0.2";
+    weir_pool *pool = weir_test_pool_of(&config);
+    weir_permit permit = {{0}};
+    for (int i = 0; i < 6; i++) {
+        weir_job job = WEIR_JOB_INIT(weir_test_nothing, NULL);
+        job.partition = i < 2 ? "live" : i < 5 ? "batch" : NULL;
+        ck_assert_int_eq(weir_job_submit(pool, &job), 0);
+        ck_assert_int_eq(weir_job_wait(&job, WEIR_FOREVER), 0);
+    }
+    weir_limiter *limiter = weir_pool_limiter(pool);
+    ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 1, "batch", WEIR_FOREVER), 0);
+    ck_assert_int_eq(weir_limiter_release(limiter, &permit, WEIR_SUCCESS), 0);
+    for (weir_histogram_kind kind = WEIR_HISTOGRAM_WAIT; kind <= WEIR_HISTOGRAM_END_TO_END; kind++) {
+        uint64_t direct = kind == WEIR_HISTOGRAM_END_TO_END ? 0 : 1;
+        ck_assert_uint_eq(count_of(pool, "live", kind), 2);
+        ck_assert_uint_eq(count_of(pool, "batch", kind), 3 + direct);
+        ck_assert_uint_eq(count_of(pool, NULL, kind), 1);
+        assert_count(pool, kind, 6 + direct);
+    }
+    weir_histogram *histogram = new_histogram();
+    ck_assert_int_eq(weir_pool_partition_histogram(pool, "none", WEIR_HISTOGRAM_RTT, histogram), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_histogram(pool, "live", (weir_histogram_kind)3, histogram), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_histogram(pool, "live", WEIR_HISTOGRAM_RTT, NULL), EINVAL);
+    ck_assert_int_eq(weir_pool_partition_histogram(NULL, "live", WEIR_HISTOGRAM_RTT, histogram), EINVAL);
+    ck_assert_int_eq(weir_limiter_partition_histogram(NULL, "live", WEIR_HISTOGRAM_RTT, histogram), EINVAL);
+    free(histogram);
+    weir_test_pool_end(pool);
+    pool = weir_test_pool(1, 1);
+    ck_assert_int_eq(weir_pool_call(pool, weir_test_nothing, NULL, NULL), 0);
+    ck_assert_uint_eq(count_of(pool, NULL, WEIR_HISTOGRAM_RTT), 1);
+    weir_test_pool_end(pool);
+}
+END_TEST
+
 START_TEST(arguments)
 {
     weir_pool *pool = weir_test_pool(1, 1);
@@ -426,6 +473,7 @@ int main(void)
     tcase_add_test(jobs, cancelled_jobs);
     tcase_add_test(jobs, ended_thread);
     tcase_add_test(jobs, direct_callers);
+    tcase_add_test(jobs, partition_histograms);
     tcase_add_test(jobs, arguments);
     suite_add_tcase(suite, jobs);
     TCase *bounds = tcase_create("bounds");

@@ -15,11 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "pool/pool.h"
 #include "pool_support.h"
 #include "stats/live_file.h"
 
 static char directory[64]; /* of the test that runs */
+
+enum { FILLED = 8 }; /* partitions of a record that a test fills in: about a thousand words */
 
 static void make_directory(void)
 {
@@ -228,7 +231,7 @@ END_TEST
 START_TEST(other_versions)
 {
     int error = 0;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     ck_assert_ptr_nonnull(live);
     uint32_t version = WEIR__LIVE_VERSION + 1;
     pid_t child = fork(); /* to open and close the file here would give up the lock */
@@ -253,8 +256,8 @@ static void fill(struct weir__record *record, uint64_t value)
         record->figures[i] = value;
     for (unsigned i = 0; i < WEIR__RECORD_BUCKETS; i++)
         record->histograms[2].buckets[i] = value;
-    record->partition_count = WEIR__RECORD_PARTITIONS;
-    record->partitions[WEIR__RECORD_PARTITIONS - 1].shed = value;
+    record->partition_count = FILLED;
+    record->partitions[FILLED - 1].figures[WEIR__PARTITION_SHED] = value;
 }
 
 static bool is_whole(const struct weir__record *record)
@@ -268,7 +271,7 @@ static bool is_whole(const struct weir__record *record)
         if (record->histograms[2].buckets[i] != value)
             return false;
     }
-    return value == 0 || record->partitions[WEIR__RECORD_PARTITIONS - 1].shed == value;
+    return value == 0 || record->partitions[FILLED - 1].figures[WEIR__PARTITION_SHED] == value;
 }
 
 /* Reads until the last store is seen; the values never go back. */
@@ -298,7 +301,7 @@ START_TEST(never_torn)
     int error = 0;
     uint64_t last = weir_test_scaled(1000000, 100000);
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     ck_assert_ptr_nonnull(live);
     pid_t child = fork();
     if (child == 0)
@@ -318,7 +321,7 @@ static void store_for_ever(int ready)
 {
     int error = 0;
     static struct weir__record record;
-    struct weir__live *live = weir__live_create(directory, 1, &error);
+    struct weir__live *live = weir__live_create(directory, 1, FILLED, &error);
     if (live == NULL)
         _exit(1);
     for (uint64_t value = 1;; value++) {
@@ -335,14 +338,18 @@ static void assert_whole(const char *path)
     static struct weir__record record;
     int file = open(path, O_RDONLY);
     ck_assert_int_ge(file, 0);
-    struct weir__live_file *mapped = mmap(NULL, sizeof *mapped, PROT_READ, MAP_SHARED, file, 0);
+    struct stat status;
+    ck_assert_int_eq(fstat(file, &status), 0);
+    struct weir__live_file *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
     ck_assert_ptr_ne(mapped, MAP_FAILED);
-    uint64_t done = atomic_load(&mapped->done);
-    ck_assert_uint_le(atomic_load(&mapped->begun) - done, 1);
-    memcpy(&record, (const void *)mapped->records[done & 1], sizeof record);
+    ck_assert_uint_eq((size_t)status.st_size, weir__live_size(mapped->record_words));
+    uint64_t done = atomic_load(&mapped->record_turns.done);
+    ck_assert_uint_le(atomic_load(&mapped->record_turns.begun) - done, 1);
+    size_t words = mapped->record_words;
+    memcpy(&record, (const void *)(mapped->records + (done & 1) * words), words * sizeof(uint64_t));
     ck_assert(is_whole(&record));
     ck_assert_uint_ge(record.figures[0], 1);
-    (void)munmap(mapped, sizeof *mapped);
+    (void)munmap(mapped, (size_t)status.st_size);
     (void)close(file);
 }
 
@@ -381,6 +388,190 @@ START_TEST(killed_writers)
 }
 END_TEST
 
+/* ---- a limiter's figures while its limit moves ---- */
+
+enum { MOST = 40 };
+
+static int start_moving(void *state, const struct weir_config *config)
+{
+    *(uint32_t *)state = config->initial_limit;
+    return 0;
+}
+
+/* Another limit after every sample. */
+static uint32_t move(void *state, const weir_sample *sample)
+{
+    uint32_t *limit = state;
+    (void)sample;
+    *limit = *limit % MOST + 1;
+    return *limit;
+}
+
+static const weir_estimator_class moving = {
+    .name = "moving", .state_size = sizeof(uint32_t), .init = start_moving, .update = move};
+
+static weir_limiter *moving_limiter(void)
+{
+    weir_limiter *limiter = NULL;
+    weir_config config = weir_test_fixed(1, 0);
+    config.algorithm = WEIR_CUSTOM;
+    config.estimator_class = &moving;
+    config.max_limit = MOST;
+    config.stats_dir = directory;
+    config.partitions = "a=0.5";
+    if (weir_limiter_create(&limiter, "test", &config) != 0)
+        ck_abort_msg("no limiter");
+    return limiter;
+}
+
+/* One call; every so often a change of the configuration, which is stored at once. */
+static bool move_once(weir_limiter *limiter, unsigned turn)
+{
+    weir_permit permit = {{0}};
+    int error = weir_limiter_acquire_many(limiter, &permit, 1, turn % 2 == 0 ? "a" : NULL, WEIR_FOREVER);
+    if (error == 0 && turn % 100 == 0)
+        error = weir_limiter_configure(limiter, "MAX_LIMIT", turn % 200 == 0 ? "39" : "40");
+    if (error == 0)
+        error = weir_limiter_release(limiter, &permit, WEIR_SUCCESS);
+    return error == 0;
+}
+
+/* Whether the figures can be those of one moment. */
+static bool is_possible(const struct weir__record *record)
+{
+    const uint64_t *figures = record->figures;
+    uint64_t granted = 0;
+    uint64_t limit = figures[WEIR__FIGURE_LIMIT];
+    uint64_t over = figures[WEIR__FIGURE_SUCCEEDED] + figures[WEIR__FIGURE_IGNORED] + figures[WEIR__FIGURE_DROPPED];
+    for (uint32_t i = 0; i < record->partition_count; i++)
+        granted += record->partitions[i].figures[WEIR__PARTITION_GRANTED];
+    return limit >= 1 && limit <= figures[WEIR__FIGURE_MAX_LIMIT] && figures[WEIR__FIGURE_MAX_LIMIT] <= MOST &&
+           figures[WEIR__FIGURE_MAX_LIMIT] >= MOST - 1 && figures[WEIR__FIGURE_RUNNING] <= 1 &&
+           figures[WEIR__FIGURE_IN_FLIGHT] == figures[WEIR__FIGURE_RUNNING] &&
+           figures[WEIR__FIGURE_SUBMITTED] == over + figures[WEIR__FIGURE_RUNNING] &&
+           granted == figures[WEIR__FIGURE_SUBMITTED] && record->partition_count == 2 &&
+           strcmp(record->name, "test") == 0;
+}
+
+/* All options, each in a whole line, with a MAX_LIMIT that there was. */
+static bool are_options(const char *text)
+{
+    size_t lines = 0;
+    for (const char *at = text; *at != '\0'; at++)
+        lines += *at == '\n';
+    return lines == weir__options_count && text[strlen(text) - 1] == '\n' &&
+           (strstr(text, "\nMAX_LIMIT\t39\tconfigure\tlive\n") != NULL ||
+            strstr(text, "\nMAX_LIMIT\t40\tconfigure\tlive\n") != NULL ||
+            strstr(text, "\nMAX_LIMIT\t40\tprogram\tlive\n") != NULL);
+}
+
+/* Looks until so many changes of the limit are seen; none of the counters goes back. */
+static int watch_moves(uint64_t last)
+{
+    static struct weir__record before;
+    while (before.figures[WEIR__FIGURE_LIMIT_CHANGES] < last) {
+        struct weir__record *records = NULL;
+        char text[WEIR__LIVE_OPTIONS];
+        size_t count = 0;
+        unsigned odd = 0;
+        if (weir__live_read(directory, &records, &count, &odd) != 0 || count + odd != 1)
+            return 1;
+        if (count == 0)
+            continue;
+        if (!is_possible(&records[0]))
+            return 2;
+        if (!weir__live_read_options(directory, &records[0], text) || !are_options(text))
+            return 3;
+        for (unsigned i = WEIR__FIGURE_SUBMITTED; i < WEIR__FIGURES; i++) {
+            if (records[0].figures[i] < before.figures[i])
+                return 4;
+        }
+        before = records[0];
+        free(records);
+    }
+    return 0;
+}
+
+/* A million changes of the limit, a reader that does nothing else, and no figure that is torn or impossible. */
+START_TEST(moving_limit)
+{
+    uint64_t last = weir_test_scaled(1000000, 50000);
+    weir_limiter *limiter = moving_limiter();
+    weir_stats stats = {0};
+    pid_t child = fork();
+    if (child == 0)
+        _exit(watch_moves(last));
+    for (unsigned turn = 0; stats.limit_changes < last + 100; turn++) {
+        if (!move_once(limiter, turn))
+            ck_abort_msg("turn %u fails", turn);
+        if (turn % 1000 == 0)
+            ck_assert_int_eq(weir_limiter_stats(limiter, &stats), 0);
+    }
+    ck_assert_int_eq(weir_limiter_configure(limiter, "MAX_LIMIT", "39"), 0); /* stored */
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(status == 0, "the reader ends with %d", WEXITSTATUS(status));
+    ck_assert_int_eq(weir_limiter_destroy(limiter), 0);
+}
+END_TEST
+
+static void move_for_ever(int ready)
+{
+    weir_limiter *limiter = moving_limiter();
+    for (unsigned turn = 0; move_once(limiter, turn); turn++) {
+        if (turn == 0 && write(ready, "x", 1) != 1)
+            break;
+    }
+    _exit(1);
+}
+
+/* What is left of a process whose limit moved when it was killed. */
+static void assert_possible(const char *path)
+{
+    static struct weir__record record;
+    char text[WEIR__LIVE_OPTIONS];
+    int file = open(path, O_RDONLY);
+    ck_assert_int_ge(file, 0);
+    struct stat status;
+    ck_assert_int_eq(fstat(file, &status), 0);
+    struct weir__live_file *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
+    ck_assert_ptr_ne(mapped, MAP_FAILED);
+    ck_assert_uint_eq((size_t)status.st_size, weir__live_size(mapped->record_words));
+    size_t words = mapped->record_words;
+    uint64_t row = atomic_load(&mapped->record_turns.done) & 1;
+    memcpy(&record, (const void *)(mapped->records + row * words), words * sizeof(uint64_t));
+    memcpy(text, (const void *)mapped->options[atomic_load(&mapped->option_turns.done) & 1], sizeof text);
+    ck_assert(is_possible(&record));
+    ck_assert(are_options(text));
+    (void)munmap(mapped, (size_t)status.st_size);
+    (void)close(file);
+}
+
+START_TEST(killed_processes)
+{
+    uint64_t state = weir_test_seed();
+    for (unsigned round = 0; round < weir_test_scaled(60, 20); round++) {
+        int ready[2];
+        char byte;
+        int status;
+        ck_assert_int_eq(pipe(ready), 0);
+        pid_t child = fork();
+        if (child == 0)
+            move_for_ever(ready[1]);
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        atomic_uint_fast64_t spins = weir_test_random(&state) % 200000;
+        while (atomic_load(&spins) > 0)
+            atomic_fetch_sub(&spins, 1);
+        ck_assert_int_eq(kill(child, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        assert_possible(path_of(child, 1));
+        assert_seen((struct expected){.count = 0});
+        (void)close(ready[0]);
+        (void)close(ready[1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("live");
@@ -397,6 +588,8 @@ int main(void)
     tcase_add_test(tests, other_versions);
     tcase_add_test(tests, never_torn);
     tcase_add_test(tests, killed_writers);
+    tcase_add_test(tests, moving_limit);
+    tcase_add_test(tests, killed_processes);
     suite_add_tcase(suite, tests);
     return weir_test_main(suite);
 }

@@ -64,6 +64,9 @@ START_TEST(prometheus)
     assert_has(text, "\nweir_rtt_seconds_bucket{pool=\"test\",le=\"0.000001024\"} ");
     assert_has(text, "\nweir_info{pool=\"test\",algorithm=\"fixed\",mode=\"enforce\",phase=");
     ck_assert_ptr_null(strstr(text, "\nweir_oldest_wait_seconds{pool=\"test\"} 0\n"));
+    assert_has(text, ",depth_term=\"fixed\"} 1\n");
+    assert_has(text, "\nweir_arrival_rate{pool=\"test\"} ");
+    assert_has(text, "\nweir_burstiness{pool=\"test\"} 1\n");
     ck_assert_ptr_null(strstr(text, "partition"));
     /* Every metric has its head once, before its samples. */
     for (const char *head = strstr(text, "# TYPE "); head != NULL; head = strstr(head + 1, "# TYPE ")) {
@@ -94,13 +97,21 @@ START_TEST(json)
     assert_has(text, "\"limit\":7,");
     assert_has(text, "\"in_flight\":3,");
     assert_has(text, "\"submitted\":1,");
-    assert_has(text, "{\"name\":\"batch\",\"in_use\":3,\"queued\":0,\"granted\":1,\"shed\":0}");
+    assert_has(text, "{\"name\":\"batch\",\"share\":0.2,\"in_use\":3,\"queued\":0,\"queue_depth\":0,\"waiting\":0,"
+                     "\"granted\":1,\"succeeded\":0,");
     ck_assert_ptr_null(strstr(text, "\"queued\":0,\n"));
+    ck_assert_ptr_null(strstr(text, "\"arrival_rate\""));
     ck_assert_ptr_null(strstr(text, "\"workers\""));
     free(text);
     text = written(WEIR_PROMETHEUS);
     assert_has(text, "\nweir_partition_in_use{limiter=\"shared\",partition=\"batch\"} 3\n");
     assert_has(text, "\nweir_partition_granted_total{limiter=\"shared\",partition=\"live\"} 0\n");
+    assert_has(text, "\nweir_partition_share{limiter=\"shared\",partition=\"\"} 0.1\n");
+    assert_has(text, "\nweir_partition_jobs_total{limiter=\"shared\",partition=\"batch\",outcome=\"success\"} 0\n");
+    assert_has(text, "\nweir_partition_queue_wait_seconds_count{limiter=\"shared\",partition=\"batch\"} 1\n");
+    assert_has(text,
+               "\nweir_partition_queue_wait_seconds_bucket{limiter=\"shared\",partition=\"live\",le=\"+Inf\"} 0\n");
+    assert_has(text, "\nweir_partition_rtt_seconds_count{limiter=\"shared\",partition=\"batch\"} 0\n");
     ck_assert_ptr_null(strstr(text, "weir_workers{"));
     ck_assert_ptr_null(strstr(text, "weir_end_to_end_seconds_count{"));
     free(text);

@@ -72,6 +72,15 @@ void weir_test_assert_printed(const weir_config *config, const char *name, const
     }
     ck_assert(found);
     ck_assert_str_eq(line_value, value);
+    /* ", live" stands behind the origin of what can change while the pool runs, and of nothing else */
+    const struct weir__option *option = weir__option_find(name, strlen(name));
+    char *mark = strstr(line_origin, ", live");
+    ck_assert_ptr_nonnull(option);
+    ck_assert_int_eq(mark != NULL, weir__option_is_live(option, config));
+    if (mark != NULL) {
+        ck_assert_str_eq(mark, ", live");
+        *mark = '\0';
+    }
     ck_assert_str_eq(line_origin, origin);
     free(text);
 }

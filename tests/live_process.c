@@ -29,6 +29,8 @@ static int create(weir_pool **pool, weir_limiter **limiter)
     config.queue_depth = 4;
     if (error == 0)
         error = weir_pool_create(pool, "busy", &config);
+    if (error == 0)
+        error = weir_pool_configure(*pool, "MAX_LIMIT", "100");
     config.initial_limit = 5;
     return error != 0 ? error : weir_limiter_create(limiter, "gate", &config);
 }

@@ -57,6 +57,7 @@ weir_test_programs = \
 	tests/check_stats_write \
 	tests/check_live \
 	tests/check_explain \
+	tests/check_configure \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -74,6 +75,8 @@ weir_test_scripts = \
 	tests/install.test \
 	tests/manpages.test \
 	tests/option_list.test \
+	tests/probes.test \
+	tests/reasons.test \
 	tests/symbols.test \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)
@@ -169,6 +172,10 @@ tests_check_contention_SOURCES = \
 	tests/suite.h
 tests_check_contention_CFLAGS = $(weir_test_cflags)
 tests_check_contention_LDADD = libweir-test.la
+
+tests_check_configure_SOURCES = tests/check_configure.c tests/pool_support.c tests/pool_support.h
+tests_check_configure_CFLAGS = $(weir_test_cflags)
+tests_check_configure_LDADD = libweir-test.la
 
 tests_check_pool_SOURCES = tests/check_pool.c tests/pool_support.c tests/pool_support.h
 tests_check_pool_CFLAGS = $(weir_test_cflags)

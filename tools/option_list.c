@@ -30,6 +30,10 @@ static void print_option(const struct weir__option *option)
     print_text(option->help);
     (void)fputs("\nTakes ", stdout);
     print_text(accepts);
+    if (option->live == WEIR__LIVE)
+        (void)fputs(".\nCan change while running", stdout);
+    else if (option->live == WEIR__LIVE_IF_FIXED)
+        (void)fputs(".\nCan change while running if the algorithm is fixed", stdout);
     (void)fputs(".\nDefault:\n", stdout);
     if (strcmp(option->default_value, "default") == 0)
         (void)fputs("the algorithm's own.\n", stdout);

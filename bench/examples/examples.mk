@@ -7,6 +7,7 @@ EXAMPLES = \
 	bench/examples/breaker \
 	bench/examples/completions \
 	bench/examples/config \
+	bench/examples/configure \
 	bench/examples/custom \
 	bench/examples/error \
 	bench/examples/estimator \
@@ -29,6 +30,8 @@ bench_examples_completions_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_completions_LDADD = libweir.la
 bench_examples_config_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_config_LDADD = libweir.la
+bench_examples_configure_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
+bench_examples_configure_LDADD = libweir.la
 bench_examples_custom_CPPFLAGS = $(EXAMPLES_CPPFLAGS)
 bench_examples_custom_LDADD = libweir.la
 bench_examples_error_CPPFLAGS = $(EXAMPLES_CPPFLAGS)

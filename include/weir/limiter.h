@@ -53,6 +53,12 @@ WEIR_API int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, we
 WEIR_API int weir_limiter_freeze(weir_limiter *limiter);
 WEIR_API int weir_limiter_thaw(weir_limiter *limiter);
 
+/* Sets one option of a limiter that runs, by its name in either case, from text in the syntax of the environment;
+ * "default" resets it. weir_environ(7) says which options can change. What is wrong is logged, and nothing has changed
+ * then: EINVAL: NULL, no such option, syntax, range, or a contradiction to the other options. ENOTSUP: the option
+ * cannot change while it runs. ENOMEM. */
+WEIR_API int weir_limiter_configure(weir_limiter *limiter, const char *option, const char *value);
+
 WEIR_API int weir_limiter_stats(weir_limiter *limiter, weir_stats *stats);
 
 /* Of one of the limiter's partitions, or with NULL of what names none. EINVAL: there is no such partition. */
@@ -60,6 +66,10 @@ WEIR_API int weir_limiter_partition_stats(weir_limiter *limiter, const char *par
 
 /* A copy of one of its histograms. EINVAL: NULL, or no such kind. */
 WEIR_API int weir_limiter_histogram(weir_limiter *limiter, weir_histogram_kind kind, weir_histogram *histogram);
+
+/* Those of one of its partitions, or with NULL of what names none. EINVAL: also where there is no such partition. */
+WEIR_API int weir_limiter_partition_histogram(weir_limiter *limiter, const char *partition, weir_histogram_kind kind,
+                                              weir_histogram *histogram);
 
 /* EBUSY while permits are out or callers wait. EINVAL for the limiter of a pool: it goes with its pool. */
 WEIR_API int weir_limiter_destroy(weir_limiter *limiter);

@@ -78,6 +78,9 @@ WEIR_API int weir_pool_resume(weir_pool *pool);
  * is NULL. */
 WEIR_API weir_limiter *weir_pool_limiter(weir_pool *pool);
 
+/* Sets one option of a pool that runs; the same as weir_limiter_configure of its limiter. */
+WEIR_API int weir_pool_configure(weir_pool *pool, const char *option, const char *value);
+
 WEIR_API int weir_pool_stats(weir_pool *pool, weir_stats *stats);
 
 /* Of one of the pool's partitions, or with NULL of what names none. EINVAL: there is no such partition. */
@@ -85,6 +88,10 @@ WEIR_API int weir_pool_partition_stats(weir_pool *pool, const char *partition, w
 
 /* A copy of one of its histograms, direct callers of its limiter included. EINVAL: NULL, or no such kind. */
 WEIR_API int weir_pool_histogram(weir_pool *pool, weir_histogram_kind kind, weir_histogram *histogram);
+
+/* Those of one of its partitions, or with NULL of what names none. EINVAL: also where there is no such partition. */
+WEIR_API int weir_pool_partition_histogram(weir_pool *pool, const char *partition, weir_histogram_kind kind,
+                                           weir_histogram *histogram);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include <weir/estimator.h>
 
 #include "base/base.h"
+#include "base/histogram.h"
 
 /* ---- line.c: what waits, first come, first served ---- */
 
@@ -86,21 +87,22 @@ void weir__wakes_callers(struct weir__wakes *wakes);
 enum { WEIR__PARTITIONS_MOST = 63 };
 
 struct weir__partition {
-    char *name;                 /* immutable; NULL: the first, for what names none */
-    double share;               /* immutable: of the limit and of the queue's depth, guaranteed */
-    struct weir__line line;     /* guarded by lock: everything that waits, in the order of arrival */
-    struct weir__unit *blocked; /* guarded by lock: the first submitter in the line */
-    uint32_t in_use;            /* guarded by lock: permits out or reserved */
-    uint32_t queued;            /* guarded by lock: jobs in the line */
-    uint32_t submitters;        /* guarded by lock: submitters in the line */
-    uint32_t callers;           /* guarded by lock: callers in the line */
-    uint64_t submitted;         /* guarded by lock: jobs that were admitted, calls that were granted */
-    uint64_t ended[3];          /* guarded by lock: of these, by weir_outcome */
-    uint64_t expired;           /* guarded by lock */
-    uint64_t cancelled;         /* guarded by lock */
-    uint64_t shed;              /* guarded by lock: refused at the ceiling */
-    uint64_t timed_out;         /* guarded by lock: refused after a wait, or for a deadline */
-    double virtual_time;        /* guarded by lock: note:virtual-time */
+    char *name;                          /* immutable; NULL: the first, for what names none */
+    double share;                        /* guarded by lock: of the limit and of the queue's depth, guaranteed */
+    struct weir__line line;              /* guarded by lock: everything that waits, in the order of arrival */
+    struct weir__unit *blocked;          /* guarded by lock: the first submitter in the line */
+    uint32_t in_use;                     /* guarded by lock: permits out or reserved */
+    uint32_t queued;                     /* guarded by lock: jobs in the line */
+    uint32_t submitters;                 /* guarded by lock: submitters in the line */
+    uint32_t callers;                    /* guarded by lock: callers in the line */
+    uint64_t submitted;                  /* guarded by lock: jobs that were admitted, calls that were granted */
+    uint64_t ended[3];                   /* guarded by lock: of these, by weir_outcome */
+    uint64_t expired;                    /* guarded by lock */
+    uint64_t cancelled;                  /* guarded by lock */
+    uint64_t shed;                       /* guarded by lock: refused at the ceiling */
+    uint64_t timed_out;                  /* guarded by lock: refused after a wait, or for a deadline */
+    double virtual_time;                 /* guarded by lock: note:virtual-time */
+    struct weir__histograms *histograms; /* immutable; what they hold is guarded by lock. NULL: the only partition */
 };
 
 struct weir__partitions {
@@ -114,6 +116,8 @@ struct weir__partitions {
 
 /* From "live=0.9,batch=0.1", as the configuration has accepted it, or NULL. 0 or ENOMEM. */
 int weir__partitions_init(struct weir__partitions *partitions, const char *text);
+/* The share of what names no partition, from what the named ones leave. */
+double weir__partition_rest(double rest);
 void weir__partitions_free(struct weir__partitions *partitions);
 
 /* The index of a name, NULL being the first; -1: unknown. */

@@ -47,6 +47,11 @@ int weir__partitions_init(struct weir__partitions *partitions, const char *text)
     if (partitions->all == NULL)
         return ENOMEM;
     partitions->count = count;
+    for (uint16_t i = 0; i < count && count > 1; i++) { /* of a partition that is never used no page is touched */
+        partitions->all[i].histograms = weir__allocate(sizeof *partitions->all[i].histograms);
+        if (partitions->all[i].histograms == NULL)
+            return ENOMEM;
+    }
     double rest = 1.0;
     for (uint16_t i = 1; i < count; i++) {
         size_t length = strcspn(text, ",");
@@ -56,14 +61,21 @@ int weir__partitions_init(struct weir__partitions *partitions, const char *text)
         rest -= partitions->all[i].share;
         text += length + 1;
     }
-    partitions->all[0].share = rest > TOLERANCE ? rest : 0.0;
+    partitions->all[0].share = weir__partition_rest(rest);
     return 0;
+}
+
+double weir__partition_rest(double rest)
+{
+    return rest > TOLERANCE ? rest : 0.0;
 }
 
 void weir__partitions_free(struct weir__partitions *partitions)
 {
-    for (uint16_t i = 0; i < partitions->count; i++)
+    for (uint16_t i = 0; i < partitions->count; i++) {
         free(partitions->all[i].name);
+        free(partitions->all[i].histograms);
+    }
     free(partitions->all);
 }
 

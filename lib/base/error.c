@@ -26,6 +26,7 @@ static const struct {
     {EINVAL, "bad argument or configuration"},
     {EIO, "writing failed"},
     {ENOMEM, "out of memory"},
+    {ENOTSUP, "cannot change while the pool or limiter runs"},
     {ESHUTDOWN, "the pool has been shut down"},
     {ETIMEDOUT, "the deadline passed first"},
 };

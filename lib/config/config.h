@@ -32,10 +32,15 @@ struct weir__option_word {
     bool program_only; /* neither the setter nor the environment may choose it */
 };
 
+/* Whether a pool or limiter that runs takes another value, see weir_limiter_configure. The zero of the type, so that a
+ * new row is not live by oversight. */
+enum weir__liveness { WEIR__AT_CREATION, WEIR__LIVE, WEIR__LIVE_IF_FIXED /* the algorithm is */ };
+
 /* One row of the table. What it accepts in words is derived, see weir__option_accepts. */
 struct weir__option {
     const char *name; /* upper case, as in WEIR_<name> */
     enum weir__option_type type;
+    enum weir__liveness live;
     size_t offset;             /* of the field in weir_config */
     const char *default_value; /* in the setter's syntax; "default": left to the algorithm */
     const char *unit;          /* of plain numbers; what a string holds */
@@ -80,7 +85,8 @@ enum weir__origin {
     WEIR__ORIGIN_ENV,
     WEIR__ORIGIN_POOL_ENV,
     WEIR__ORIGIN_PROGRAM,
-    WEIR__ORIGIN_RESOLVED_DEFAULT
+    WEIR__ORIGIN_RESOLVED_DEFAULT,
+    WEIR__ORIGIN_CONFIGURED
 };
 enum weir__origin weir__origin_get(const weir_config *config, const struct weir__option *option);
 void weir__origin_put(weir_config *config, const struct weir__option *option, enum weir__origin origin);
@@ -121,7 +127,7 @@ void weir__option_accepts(const struct weir__option *option, bool portable, char
 /* Whether the field holds its default. */
 bool weir__option_is_default(const struct weir__option *option, const weir_config *config);
 
-/* "default", "program", "set", "algorithm" or "from WEIR_…". */
+/* "default", "program", "set", "algorithm", "configure" or "from WEIR_…". */
 void weir__origin_describe(const weir_config *config, const struct weir__option *option, char *buffer, size_t size);
 
 /* Logs that text was refused as the value of label, for reason (as weir__option_parse gives it). */
@@ -130,6 +136,13 @@ void weir__option_refuse(uint32_t threshold, const char *label, const char *text
 
 /* config->log, or "warn" where it holds no level. */
 uint32_t weir__config_threshold(const weir_config *config);
+
+/* Every option in a line of its own, "NAME\tvalue\torigin\tlive" (the last may be empty), as much as fits; a long value
+ * is cut. Returns the length. */
+size_t weir__config_render(const weir_config *config, char *buffer, size_t size);
+
+/* Whether a configuration's option takes another value while it is in use. */
+bool weir__option_is_live(const struct weir__option *option, const weir_config *config);
 
 /* Prints the configuration to stderr if WEIR_DISPLAY_ENV=1 and WEIR_NO_ENV is not set; kind is "pool" or "limiter". */
 void weir__config_display(const weir_config *config, const char *kind, const char *name);
@@ -150,5 +163,8 @@ void weir__environment_warn_unknown(uint32_t threshold);
  * a program filled by hand included), a bad variable, or a contradiction that shows without knowing the algorithm; out
  * is then untouched. out may be in. */
 int weir__config_resolve(weir_config *out, const weir_config *in, const char *name, bool read_env);
+
+/* The last part of that: EINVAL, logged, for a contradiction. */
+int weir__config_check(const weir_config *config);
 
 #endif

@@ -216,7 +216,7 @@ static int check_order(const weir_config *config, const char *low_name, const ch
     return EINVAL;
 }
 
-static int check_contradictions(const weir_config *config)
+int weir__config_check(const weir_config *config)
 {
     int error = 0;
     if (check_order(config, "MIN_LIMIT", "MAX_LIMIT") != 0)
@@ -272,7 +272,7 @@ int weir__config_resolve(weir_config *out, const weir_config *in, const char *na
     }
     error = check_fields(&config);
     if (error == 0)
-        error = check_contradictions(&config);
+        error = weir__config_check(&config);
     if (error != 0)
         return error;
     record_origins(&config);

@@ -244,8 +244,38 @@ void weir__origin_describe(const weir_config *config, const struct weir__option 
     case WEIR__ORIGIN_RESOLVED_DEFAULT:
         (void)snprintf(buffer, size, "%s", is_default ? "default" : "algorithm");
         return;
+    case WEIR__ORIGIN_CONFIGURED:
+        (void)snprintf(buffer, size, "configure");
+        return;
     }
     (void)snprintf(buffer, size, "unknown");
+}
+
+bool weir__option_is_live(const struct weir__option *option, const weir_config *config)
+{
+    return option->live == WEIR__LIVE || (option->live == WEIR__LIVE_IF_FIXED && config->algorithm == WEIR_FIXED);
+}
+
+size_t weir__config_render(const weir_config *config, char *buffer, size_t size)
+{
+    enum { LONGEST = 100 };
+    struct text text = {.buffer = buffer, .size = size};
+    buffer[0] = '\0';
+    for (size_t i = 0; i < weir__options_count; i++) {
+        const struct weir__option *option = &weir__options[i];
+        char formatted[WEIR__VALUE_SIZE];
+        char shown[LONGEST + 1];
+        char origin[96];
+        const char *value = weir__option_format(option, weir__option_load(option, config), formatted);
+        size_t length = 0;
+        for (; length < LONGEST && value[length] != '\0'; length++)
+            shown[length] = harmless(value[length]);
+        shown[length] = '\0';
+        weir__origin_describe(config, option, origin, sizeof origin);
+        add(&text, "%s\t%s%s\t%s\t%s\n", option->name, shown, value[length] != '\0' ? "..." : "", origin,
+            weir__option_is_live(option, config) ? "live" : "");
+    }
+    return text.used;
 }
 
 /* One line per option. False: the stream failed. */
@@ -264,7 +294,7 @@ static bool print_options(const weir_config *config, FILE *out)
             if (fputc(harmless(*at), out) == EOF)
                 written = false;
         int padding = strlen(value) < 10 ? 10 - (int)strlen(value) : 0;
-        if (fprintf(out, "%*s %s\n", padding, "", origin) < 0)
+        if (fprintf(out, "%*s %s%s\n", padding, "", origin, weir__option_is_live(option, config) ? ", live" : "") < 0)
             written = false;
     }
     return written;

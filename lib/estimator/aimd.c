@@ -13,17 +13,36 @@ void weir__aimd_init(struct weir__aimd_state *state, const struct weir__aimd_par
     *state = (struct weir__aimd_state){.parameters = *parameters, .limit = parameters->initial, .reason = ""};
 }
 
-static int init(void *state, const weir_config *config)
+static struct weir__aimd_parameters parameters_of(const weir_config *config)
 {
-    struct weir__aimd_parameters parameters = {
+    return (struct weir__aimd_parameters){
         .initial = weir__trunc32(config->initial_limit),
         .min = weir__trunc32(config->min_limit),
         .max = weir__trunc32(config->max_limit),
         .backoff_ratio = config->backoff_ratio,
         .timeout_ns = config->timeout,
     };
+}
+
+static int init(void *state, const weir_config *config)
+{
+    struct weir__aimd_parameters parameters = parameters_of(config);
     weir__aimd_init(state, &parameters);
     return 0;
+}
+
+static int32_t bounded(int32_t limit, const struct weir__aimd_parameters *p)
+{
+    limit = limit < p->min ? p->min : limit;
+    return limit > p->max ? p->max : limit;
+}
+
+static uint32_t retune(void *opaque, const weir_config *config)
+{
+    struct weir__aimd_state *state = opaque;
+    state->parameters = parameters_of(config);
+    state->limit = bounded(state->limit, &state->parameters);
+    return (uint32_t)state->limit;
 }
 
 /* The doubled in-flight count is taken in 64 bits, so that it cannot wrap. */
@@ -39,8 +58,7 @@ static uint32_t update(void *opaque, const weir_sample *sample)
     } else if ((int64_t)sample->in_flight * 2 >= limit && limit < INT32_MAX) {
         limit = limit + 1;
     }
-    limit = limit < p->min ? p->min : limit;
-    limit = limit > p->max ? p->max : limit;
+    limit = bounded(limit, p);
 
     if (limit != state->limit)
         state->reason = reason;
@@ -73,4 +91,5 @@ const struct weir__algorithm weir__aimd = {
     .figures = figures,
     .windowed = true,
     .halving = halving,
+    .retune = retune,
 };

@@ -29,6 +29,7 @@ struct weir_estimator {
     struct weir__window window; /* in use if windowed */
     uint64_t rtt_ns;            /* of the last sample that the algorithm was given */
     const char *reason;
+    bool retuned; /* the limit was changed last by a change of the configuration */
 };
 
 static const struct weir__algorithm *algorithm_of(const weir_config *config)
@@ -147,9 +148,9 @@ static weir_estimator *allocate(size_t state_size, size_t rtts, uint64_t **rtts_
     return estimator;
 }
 
-static void init_window(weir_estimator *estimator, const weir_config *config, uint64_t *rtts)
+static struct weir__window_parameters window_parameters(const weir_config *config, uint64_t *rtts)
 {
-    struct weir__window_parameters parameters = {
+    return (struct weir__window_parameters){
         .min_ns = config->window_min,
         .max_ns = config->window_max,
         .min_rtt_ns = config->min_rtt,
@@ -158,7 +159,6 @@ static void init_window(weir_estimator *estimator, const weir_config *config, ui
         .rtts = rtts,
         .capacity = config->window_capacity,
     };
-    weir__window_init(&estimator->window, &parameters);
 }
 
 int weir__estimator_create(weir_estimator **estimator, const weir_config *config)
@@ -179,8 +179,10 @@ int weir__estimator_create(weir_estimator **estimator, const weir_config *config
     created->limit = config->initial_limit;
     created->windowed = windowed;
     created->reason = "";
-    if (windowed)
-        init_window(created, config, rtts);
+    if (windowed) {
+        struct weir__window_parameters parameters = window_parameters(config, rtts);
+        weir__window_init(&created->window, &parameters);
+    }
     int error = class->init(created->state, config);
     if (error != 0) {
         free(created);
@@ -223,8 +225,10 @@ unsigned weir_estimator_update(weir_estimator *estimator, const weir_sample *sam
     estimator->rtt_ns = given.rtt_ns;
     uint32_t limit = estimator->class->update(estimator->state, &given);
     limit = bounded(limit, estimator->min_limit, estimator->max_limit);
-    if (limit != estimator->limit)
+    if (limit != estimator->limit) {
         estimator->reason = estimator->class->name;
+        estimator->retuned = false;
+    }
     estimator->limit = limit;
     return limit;
 }
@@ -269,6 +273,22 @@ void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns)
         estimator->algorithm->restart(estimator->state, now_ns);
 }
 
+void weir__estimator_retune(weir_estimator *estimator, const weir_config *config)
+{
+    estimator->min_limit = config->min_limit;
+    estimator->max_limit = config->max_limit;
+    if (estimator->windowed) {
+        struct weir__window_parameters parameters = window_parameters(config, estimator->window.parameters.rtts);
+        weir__window_retune(&estimator->window, &parameters);
+    }
+    uint32_t limit = estimator->limit;
+    if (estimator->algorithm != NULL)
+        limit = estimator->algorithm->retune(estimator->state, config);
+    limit = bounded(limit, estimator->min_limit, estimator->max_limit);
+    estimator->retuned = estimator->retuned || limit != estimator->limit;
+    estimator->limit = limit;
+}
+
 struct weir__drain weir__estimator_drain(const weir_estimator *estimator)
 {
     if (estimator->algorithm == NULL || estimator->algorithm->drain == NULL)
@@ -290,5 +310,7 @@ int weir_estimator_figures(const weir_estimator *estimator, weir_figures *figure
     };
     if (estimator->algorithm != NULL && estimator->algorithm->figures != NULL)
         estimator->algorithm->figures(estimator->state, figures);
+    if (estimator->retuned)
+        figures->reason = "configured";
     return 0;
 }

@@ -35,6 +35,7 @@ struct weir__algorithm {
     struct weir__drain (*drain)(const void *state);            /* NULL: it never drains */
     bool windowed;                                             /* wants config.window in front of it */
     struct weir__halving (*halving)(const void *state);        /* replaces class.reaction_ns if not NULL */
+    uint32_t (*retune)(void *state, const weir_config *config); /* takes other parameters; the limit that follows */
 };
 
 extern const struct weir__algorithm weir__vegas2;
@@ -53,6 +54,10 @@ int weir__estimator_create(weir_estimator **estimator, const weir_config *config
 /* Forgets what the present window has seen, and begins another at the given time: in between the samples were withheld.
  * What closed windows have taught stays. A caller's own algorithm is not told. */
 void weir__estimator_restart(weir_estimator *estimator, uint64_t now_ns);
+
+/* Goes on with the parameters of a changed configuration, which is resolved and settled: bounds, the window's, and the
+ * algorithm's own. What has been learned stays. A caller's own algorithm is not told, only its limit is bounded. */
+void weir__estimator_retune(weir_estimator *estimator, const weir_config *config);
 
 /* What the present state leads to; all 0 for a caller's own algorithm. */
 struct weir__drain weir__estimator_drain(const weir_estimator *estimator);
@@ -205,6 +210,9 @@ void weir__window_init(struct weir__window *window, const struct weir__window_pa
 
 /* Begins a window afresh. */
 void weir__window_restart(struct weir__window *window, uint64_t now_ns);
+
+/* Goes on with other lengths, thresholds and counts; where the RTTs are kept stays. */
+void weir__window_retune(struct weir__window *window, const struct weir__window_parameters *parameters);
 
 /* Takes in a sample. True: it closed a window, and summary is what the window says. */
 bool weir__window_add(struct weir__window *window, const weir_sample *sample, weir_sample *summary);

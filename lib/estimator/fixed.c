@@ -19,7 +19,14 @@ static uint32_t update(void *state, const weir_sample *sample)
     return *limit;
 }
 
+static uint32_t retune(void *state, const weir_config *config)
+{
+    (void)init(state, config);
+    return config->initial_limit;
+}
+
 const struct weir__algorithm weir__fixed = {
     .class = {.name = "fixed", .state_size = sizeof(uint32_t), .init = init, .update = update},
     .initial_limit = 20,
+    .retune = retune,
 };

@@ -20,9 +20,9 @@ void weir__gradient2_init(struct weir__gradient2_state *state, const struct weir
     state->reason = "";
 }
 
-static int init(void *state, const weir_config *config)
+static struct weir__gradient2_parameters parameters_of(const weir_config *config)
 {
-    struct weir__gradient2_parameters parameters = {
+    return (struct weir__gradient2_parameters){
         .initial = config->initial_limit,
         .min = config->min_limit,
         .max = config->max_limit,
@@ -31,6 +31,11 @@ static int init(void *state, const weir_config *config)
         .long_window = config->long_window,
         .allowance = {weir__constant, weir__trunc32(config->queue_allowance)},
     };
+}
+
+static int init(void *state, const weir_config *config)
+{
+    struct weir__gradient2_parameters parameters = parameters_of(config);
     weir__gradient2_init(state, &parameters);
     return 0;
 }
@@ -44,6 +49,17 @@ static double allowance_of(const struct weir__gradient2_state *state)
 static uint32_t limit_of(const struct weir__gradient2_state *state)
 {
     return (uint32_t)weir__trunc32(state->estimate);
+}
+
+static uint32_t retune(void *opaque, const weir_config *config)
+{
+    struct weir__gradient2_state *state = opaque;
+    struct weir__average span;
+    state->parameters = parameters_of(config);
+    weir__average_init(&span, state->parameters.long_window, WARMUP);
+    state->rtt_long.divisor = span.divisor;
+    state->estimate = weir__dmax(state->parameters.min, weir__dmin(state->parameters.max, state->estimate));
+    return limit_of(state);
 }
 
 /* An RTT of 0 would make NaN of the gradient and keep it for ever: it counts as 1 ns. */
@@ -100,4 +116,5 @@ const struct weir__algorithm weir__gradient2 = {
     .figures = figures,
     .windowed = true,
     .halving = halving,
+    .retune = retune,
 };

@@ -23,9 +23,9 @@ static struct weir__of_limit queue_bound(uint32_t configured, int32_t factor)
     return (struct weir__of_limit){weir__constant, weir__trunc32(configured)};
 }
 
-static int init(void *state, const weir_config *config)
+static struct weir__vegas_parameters parameters_of(const weir_config *config)
 {
-    struct weir__vegas_parameters parameters = {
+    return (struct weir__vegas_parameters){
         .initial = config->initial_limit,
         .min = config->min_limit,
         .max = config->max_limit,
@@ -38,6 +38,11 @@ static int init(void *state, const weir_config *config)
         .increase = {weir__plus_root10, 1},
         .decrease = {weir__plus_root10, -1},
     };
+}
+
+static int init(void *state, const weir_config *config)
+{
+    struct weir__vegas_parameters parameters = parameters_of(config);
     weir__vegas_init(state, &parameters);
     return 0;
 }
@@ -63,6 +68,14 @@ static void draw_first_jitter(struct weir__vegas_state *state, const weir_sample
 static int32_t limit_of(const struct weir__vegas_state *state)
 {
     return weir__trunc32(state->estimate);
+}
+
+static uint32_t retune(void *opaque, const weir_config *config)
+{
+    struct weir__vegas_state *state = opaque;
+    state->parameters = parameters_of(config);
+    state->estimate = weir__dmax(state->parameters.min, weir__dmin(state->parameters.max, state->estimate));
+    return (uint32_t)limit_of(state);
 }
 
 static int32_t queue_of(const struct weir__vegas_state *state, uint64_t rtt)
@@ -185,4 +198,5 @@ const struct weir__algorithm weir__vegas = {
     .figures = figures,
     .windowed = true,
     .halving = halving,
+    .retune = retune,
 };

@@ -255,6 +255,22 @@ static int vegas2_init(void *state, const struct weir_config *config)
     return 0;
 }
 
+static uint32_t vegas2_retune(void *state, const weir_config *config)
+{
+    struct vegas2 *v = state;
+    v->min_limit = config->min_limit;
+    v->max_limit = config->max_limit;
+    v->ceiling = (double)config->rtt_ceiling;
+    if (v->ceiling > 0)
+        v->r0.value = fmin(v->r0.value, v->ceiling);
+    v->drain_interval = config->drain_interval;
+    if (v->windows > 0)
+        weir__vegas2_schedule_drain(v);
+    if (v->limit < v->min_limit || v->limit > v->max_limit)
+        weir__vegas2_set_limit(v, v->limit, "configured");
+    return (uint32_t)v->limit;
+}
+
 /* One RTT until the first call that knows, half a mixed window and a clean one, then one drain. A window that shows
  * twice the RTT closes early: 4 standard errors have to fit into what is left of the factor 2. */
 static uint64_t vegas2_reaction_ns(const void *state)
@@ -329,4 +345,5 @@ const struct weir__algorithm weir__vegas2 = {
     .restart = vegas2_restart,
     .drain = vegas2_drain,
     .windowed = false,
+    .retune = vegas2_retune,
 };

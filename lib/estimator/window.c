@@ -37,6 +37,21 @@ void weir__window_init(struct weir__window *window, const struct weir__window_pa
     clear(window);
 }
 
+void weir__window_retune(struct weir__window *window, const struct weir__window_parameters *parameters)
+{
+    uint64_t old_ns = window->length_ns;
+    uint64_t *rtts = window->parameters.rtts;
+    uint32_t capacity = window->parameters.capacity;
+    window->parameters = *parameters;
+    window->parameters.rtts = rtts;
+    window->parameters.capacity = capacity;
+    window->length_ns = old_ns < parameters->min_ns   ? parameters->min_ns
+                        : old_ns > parameters->max_ns ? parameters->max_ns
+                                                      : old_ns;
+    if (window->close_ns > old_ns) /* one has begun */
+        window->close_ns = weir__add_u64(window->close_ns - old_ns, window->length_ns);
+}
+
 /* A percentile window that is full takes no notice of further samples, their drops and in-flight counts included, and
  * samples under the RTT threshold lose theirs as well: the recorded runs of the reference want both. */
 static void count_sample(struct weir__window *window, const weir_sample *sample, uint64_t rtt)

@@ -22,14 +22,28 @@ static uint32_t initial_depth(const weir_config *config)
     return config->initial_limit < config->queue_max ? config->initial_limit : config->queue_max;
 }
 
-static int copy_name(weir_limiter *limiter, const char *name)
+static int copy_text(char **copy, const char *text)
 {
-    size_t size = strlen(name) + 1;
-    limiter->name = weir__allocate(size);
-    if (limiter->name == NULL)
+    size_t size = strlen(text) + 1;
+    *copy = weir__allocate(size);
+    if (*copy == NULL)
         return ENOMEM;
-    memcpy(limiter->name, name, size);
+    memcpy(*copy, text, size);
     return 0;
+}
+
+/* The strings of a configuration are the program's, or the environment's, and live until the creation only. */
+static int copy_texts(weir_limiter *limiter)
+{
+    weir_config *config = &limiter->config;
+    int error = 0;
+    if (config->partitions != NULL)
+        error = copy_text(&limiter->partitions_text, config->partitions);
+    if (error == 0 && config->stats_dir != NULL)
+        error = copy_text(&limiter->stats_dir_text, config->stats_dir);
+    config->partitions = limiter->partitions_text;
+    config->stats_dir = limiter->stats_dir_text;
+    return error;
 }
 
 static int add_histograms(weir_limiter *limiter)
@@ -40,24 +54,20 @@ static int add_histograms(weir_limiter *limiter)
 
 static int allocate_samples(weir_limiter *limiter)
 {
-    uint32_t most = limiter->config.max_limit;
-    uint32_t room = WEIR__SAMPLES_MOST;
-    if (most < WEIR__SAMPLES_MOST / WEIR__SAMPLES_EACH)
-        room = most * WEIR__SAMPLES_EACH;
-    room = room > WEIR__SAMPLES_LEAST ? room : WEIR__SAMPLES_LEAST;
-    limiter->sample_room = room;
-    limiter->samples = weir__allocate_pages(room * sizeof *limiter->samples);
-    limiter->other_samples = weir__allocate_pages(room * sizeof *limiter->other_samples);
+    limiter->samples = weir__allocate_pages(WEIR__SAMPLES_ROOM * sizeof *limiter->samples);
+    limiter->other_samples = weir__allocate_pages(WEIR__SAMPLES_ROOM * sizeof *limiter->other_samples);
     return limiter->samples != NULL && limiter->other_samples != NULL ? 0 : ENOMEM;
 }
 
 static void free_parts(weir_limiter *limiter)
 {
-    weir__free_pages(limiter->samples, limiter->sample_room * sizeof *limiter->samples);
-    weir__free_pages(limiter->other_samples, limiter->sample_room * sizeof *limiter->other_samples);
+    weir__free_pages(limiter->samples, WEIR__SAMPLES_ROOM * sizeof *limiter->samples);
+    weir__free_pages(limiter->other_samples, WEIR__SAMPLES_ROOM * sizeof *limiter->other_samples);
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
     weir__free_pages(limiter->histograms, sizeof *limiter->histograms);
+    free(limiter->partitions_text);
+    free(limiter->stats_dir_text);
     free(limiter->name);
     free(limiter);
 }
@@ -67,13 +77,14 @@ static void start_state(weir_limiter *limiter, const struct weir__backlog *backl
     const weir_config *config = &limiter->config;
     limiter->fork_generation = weir__fork_generation();
     limiter->estimate = weir_estimator_limit(limiter->estimator);
-    limiter->limit = config->mode == WEIR_MONITOR ? config->max_limit : limiter->estimate;
+    limiter->limit = weir__limiter_enforced(limiter);
     limiter->depth = initial_depth(config);
     limiter->depth_term = config->queue_depth != WEIR_QUEUE_AUTO ? "fixed" : "initial";
     weir__demand_init(&limiter->demand);
     limiter->reaction_ns = weir_estimator_reaction_ns(limiter->estimator);
     (void)weir_estimator_figures(limiter->estimator, &limiter->figures);
     weir__limiter_note_bounds(limiter, weir_now_ns());
+    weir__limiter_publish_config(limiter);
     if (backlog != NULL)
         limiter->backlog = *backlog;
     weir__mutex_init(&limiter->lock);
@@ -97,9 +108,13 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
     if (error == 0)
         error = weir__estimator_settle(&created->config);
     if (error == 0)
+        error = weir__limiter_check_greatest(&created->config, backlog, name);
+    if (error == 0)
         error = weir__estimator_create(&created->estimator, &created->config);
     if (error == 0)
-        error = copy_name(created, name);
+        error = copy_text(&created->name, name);
+    if (error == 0)
+        error = copy_texts(created);
     if (error == 0)
         error = add_histograms(created);
     if (error == 0)
@@ -131,11 +146,26 @@ void weir__limiter_free(weir_limiter *limiter)
     free_parts(limiter);
 }
 
+void weir__limiter_publish_config(weir_limiter *limiter)
+{
+    const weir_config *config = &limiter->config;
+    bool is_fixed = config->algorithm == WEIR_FIXED && config->mode != WEIR_MONITOR;
+    /* relaxed: they lead to no other memory */
+    atomic_store_explicit(&limiter->log, config->log, memory_order_relaxed);
+    atomic_store_explicit(&limiter->most_weight, is_fixed ? config->initial_limit : config->max_limit,
+                          memory_order_relaxed);
+}
+
 void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns)
+{
+    limiter->changed_ns = now_ns;
+    weir__limiter_note_pinned(limiter, now_ns);
+}
+
+void weir__limiter_note_pinned(weir_limiter *limiter, uint64_t now_ns)
 {
     const weir_config *config = &limiter->config;
     uint32_t pinned = WEIR_NOT_PINNED;
-    limiter->changed_ns = now_ns;
     if (config->algorithm != WEIR_FIXED && config->min_limit < config->max_limit) {
         if (limiter->estimate == config->min_limit)
             pinned = WEIR_PINNED_AT_FLOOR;

@@ -25,13 +25,14 @@
 /* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors the estimating thread
  * may be preempted for milliseconds, in which each of those in flight ends several calls; who then finds no room has to
  * sleep, and with 256 threads and room for one sample of each that took more time than the calls. So there is room for
- * WEIR__SAMPLES_EACH of each, within bounds. It is memory only as far as it is used. */
-enum { WEIR__SAMPLES_EACH = 16, WEIR__SAMPLES_LEAST = 4096, WEIR__SAMPLES_MOST = 65536, WEIR__SAMPLES_BATCH = 32 };
+ * very many. It is memory only as far as it is used. */
+enum { WEIR__SAMPLES_ROOM = 16384, WEIR__SAMPLES_BATCH = 32 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
 struct weir__backlog {
-    void *owner; /* immutable; NULL: the limiter stands alone */
+    void *owner;             /* immutable; NULL: the limiter stands alone */
+    uint32_t greatest_limit; /* immutable: MAX_LIMIT may be no more */
     /* A job or submitter at the head of its line may have permits now. Takes it out of the line; false: it cannot go on
      * yet (memory was short), and nothing was changed. */
     bool (*grant)(void *owner, struct weir__unit *unit, struct weir__wakes *wakes);
@@ -69,7 +70,13 @@ struct weir__counters {
 
 struct weir_limiter {
     char *name;               /* immutable after create */
-    weir_config config;       /* immutable after create */
+    weir_config config;       /* what configure.c may change is guarded by lock; the rest immutable after create */
+    char *partitions_text;    /* guarded by lock: what config.partitions is; NULL: none */
+    char *stats_dir_text;     /* immutable after create: what config.stats_dir is; NULL: off */
+    atomic_uint log;          /* atomic: config.log for those without the lock */
+    atomic_uint most_weight;  /* atomic: of a permit */
+    uint64_t configured;      /* guarded by lock: counts the changes */
+    bool retune;              /* guarded by lock: the estimator is to be told of one */
     unsigned fork_generation; /* immutable after create */
     struct weir__fork_lock fork_lock;
     struct weir__backlog backlog;
@@ -102,7 +109,6 @@ struct weir_limiter {
 
     weir_sample *samples;           /* guarded by lock: where the next one goes */
     weir_sample *other_samples;     /* owner: the estimating thread; in turns with the former */
-    uint32_t sample_room;           /* immutable after create: of either */
     uint32_t sample_count;          /* guarded by lock */
     bool pressing;                  /* guarded by lock: they should not wait any longer */
     uint64_t processed_ns;          /* guarded by lock: end of the last one that was taken */
@@ -161,6 +167,26 @@ int weir__limiter_usable(const weir_limiter *limiter);
 /* Takes note of what the estimator says since now_ns: whether a bound holds it; lock held. */
 void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns);
 
+/* Only that: the bounds may have changed; lock held. */
+void weir__limiter_note_pinned(weir_limiter *limiter, uint64_t now_ns);
+
+/* What is logged at least, with the lock or without. */
+static inline uint32_t weir__limiter_log(const weir_limiter *limiter)
+{
+    return atomic_load_explicit(&limiter->log, memory_order_relaxed); /* relaxed: it leads to no other memory */
+}
+
+/* What the configuration says about weights and the log, for those who hold no lock. */
+void weir__limiter_publish_config(weir_limiter *limiter);
+
+/* The limit as the configuration has it enforced, lock held. */
+static inline uint32_t weir__limiter_enforced(const weir_limiter *limiter)
+{
+    const weir_config *config = &limiter->config;
+    uint32_t estimate = limiter->estimate < config->min_limit ? config->min_limit : limiter->estimate;
+    return config->mode == WEIR_MONITOR || estimate > config->max_limit ? config->max_limit : estimate;
+}
+
 /* What running work may count for, lock held: the limit, or the heaviest permit above it. Work that waits for other
  * work never fills it up: the limit may have fallen since that was allowed to wait. */
 static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
@@ -171,6 +197,11 @@ static inline uint32_t weir__limiter_ceiling(const weir_limiter *limiter)
     uint32_t least = limiter->backlog.nested != 0 ? limiter->backlog.nested + limiter->backlog.awaited : 0;
     return ceiling > least ? ceiling : least;
 }
+
+/* ---- configure.c ---- */
+
+/* EINVAL, logged: MAX_LIMIT is more than a pool takes. backlog may be NULL. */
+int weir__limiter_check_greatest(const weir_config *config, const struct weir__backlog *backlog, const char *name);
 
 /* ---- permit.c; all with the lock held ---- */
 
@@ -195,6 +226,19 @@ void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t wei
  * sample buffer is full. */
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
 
+/* Counts how long a direct caller of a partition waited for its permits, or kept them. */
+void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns);
+void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns);
+
+/* The same for a job, see histogram.h. */
+static inline void weir__limiter_count_job(weir_limiter *limiter, uint16_t partition, uint64_t stamp, uint64_t start_ns,
+                                           uint64_t end_ns)
+{
+    weir__histograms_add_job(limiter->histograms, stamp, start_ns, end_ns);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histograms_add_job(limiter->partitions.all[partition].histograms, stamp, start_ns, end_ns);
+}
+
 /* Whether a unit that comes now would be granted at once. */
 bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight);
 
@@ -211,7 +255,8 @@ static inline bool weir__samples_due(const weir_limiter *limiter)
     return limiter->pressing && !limiter->estimating;
 }
 
-/* Feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
+/* Tells the estimator of a change of the configuration, if it has to be told; then
+ * feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
  * Drops the lock meanwhile, wakes and traces in between. True if it dropped the lock. */
 bool weir__samples_process(weir_limiter *limiter);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/probe.h"
 #include "limiter/limiter.h"
 #include "stats/live_file.h"
 
@@ -160,6 +161,20 @@ void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
         limiter->backlog.after(limiter->backlog.owner, wakes);
 }
 
+void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->wait, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->wait, ns, 1);
+}
+
+void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->rtt, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->rtt, ns, 1);
+}
+
 /* ---- acquire ---- */
 
 bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint32_t weight)
@@ -175,9 +190,8 @@ bool weir__limiter_is_free(const weir_limiter *limiter, uint16_t partition, uint
 
 bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight)
 {
-    uint32_t most = limiter->config.algorithm == WEIR_FIXED && limiter->config.mode != WEIR_MONITOR
-                        ? limiter->config.initial_limit
-                        : limiter->config.max_limit;
+    /* relaxed: whatever was accepted is granted, if the limit has fallen meanwhile then by itself */
+    uint32_t most = atomic_load_explicit(&limiter->most_weight, memory_order_relaxed);
     return weight >= 1 && weight <= most && weight <= GREATEST_WEIGHT;
 }
 
@@ -202,7 +216,7 @@ static int wait_in_line(weir_limiter *limiter, struct permit *wanted, uint64_t d
     int verdict = weir__limiter_wait(limiter, &caller, deadline_ns);
     wanted->in_flight = caller.in_flight;
     if (verdict == 0)
-        weir__histogram_add(&limiter->histograms->wait, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()), 1);
+        weir__limiter_count_wait(limiter, wanted->partition, weir__stamp_age_ns(caller.unit.stamp, weir_now_ns()));
     if (verdict == ETIMEDOUT) {
         weir__partition_leave(&limiter->partitions, &caller.unit);
         limiter->counters.timed_out++;
@@ -228,11 +242,12 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     if (becomes_free(limiter, wanted.partition, weight)) {
         weir__partition_arrive(&limiter->partitions, wanted.partition);
         wanted.in_flight = grant(limiter, wanted.partition, weight);
-        weir__histogram_add(&limiter->histograms->wait, 0, 1);
+        weir__limiter_count_wait(limiter, wanted.partition, 0);
     } else if (!wait) {
         error = EAGAIN;
         limiter->counters.shed++;
         limiter->partitions.all[partition].shed++;
+        WEIR__PROBE3(shed, limiter->name, partition, 0);
     } else {
         error = wait_in_line(limiter, &wanted, deadline_ns, &wakes);
     }
@@ -241,6 +256,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     if (error != 0)
         return error;
     wanted.start_ns = weir_now_ns(); /* here, not at the grant: the wake-up is no work of the downstream */
+    WEIR__PROBE3(start, limiter->name, 0, wanted.in_flight);
     pack(permit, &wanted);
     return 0;
 }
@@ -286,7 +302,8 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
-    weir__histogram_add(&limiter->histograms->rtt, sample.rtt_ns, 1);
+    WEIR__PROBE4(end, limiter->name, 0, sample.rtt_ns, sample.outcome);
+    weir__limiter_count_rtt(limiter, held.partition, sample.rtt_ns);
     weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))
         (void)weir__samples_process(limiter);

@@ -4,6 +4,7 @@
 #include <config.h>
 #endif
 
+#include "base/probe.h"
 #include "estimator/estimator.h"
 #include "limiter/limiter.h"
 #include "stats/live_file.h"
@@ -45,9 +46,9 @@ static bool is_own(const weir_limiter *limiter)
 
 void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
 {
-    if (limiter->sample_count == limiter->sample_room && is_own(limiter))
+    if (limiter->sample_count == WEIR__SAMPLES_ROOM && is_own(limiter))
         return; /* one of many less */
-    while (limiter->sample_count == limiter->sample_room) {
+    while (limiter->sample_count == WEIR__SAMPLES_ROOM) {
         if (weir__samples_process(limiter))
             continue;
         weir__limiter_settle(limiter);
@@ -96,8 +97,16 @@ static void set_limit(weir_limiter *limiter, uint32_t estimate)
 {
     limiter->estimate = estimate;
     limiter->counters.limit_changes++;
-    if (limiter->config.mode != WEIR_MONITOR)
-        limiter->limit = estimate;
+    limiter->limit = weir__limiter_enforced(limiter);
+}
+
+/* What the estimate becomes. While it is frozen the estimator has no say, and the bounds have the last word: they may
+ * have changed, and the estimator be told only at the next turn. */
+static uint32_t next_estimate(const weir_limiter *limiter, uint32_t said)
+{
+    uint32_t next = limiter->frozen == 0 ? said : limiter->estimate;
+    next = next < limiter->config.min_limit ? limiter->config.min_limit : next;
+    return next > limiter->config.max_limit ? limiter->config.max_limit : next;
 }
 
 /* At the end of a measuring period; before the first the depth stays at the initial limit. */
@@ -129,11 +138,13 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
 
     weir__lock(limiter);
     uint32_t old = limiter->estimate;
+    const char *old_phase = limiter->figures.phase;
     limiter->figures = figures;
     limiter->reaction_ns = reaction_ns;
     limiter->throughput = limiter->flow.throughput;
     limiter->rtt_mean_ns = limiter->flow.rtt_ns;
-    bool changed = estimate != old && limiter->frozen == 0;
+    estimate = next_estimate(limiter, estimate);
+    bool changed = estimate != old;
     /* relaxed: a hint, which a submitter may see late; jobs are short, see note:stamps */
     atomic_store_explicit(&limiter->sparse, limiter->rtt_mean_ns > 0 && limiter->rtt_mean_ns < SPARSE_RTT_NS,
                           memory_order_relaxed);
@@ -153,6 +164,10 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
     weir__unlock(limiter);
 
     weir__limiter_wake(limiter, &wakes);
+    if (figures.phase != old_phase)
+        WEIR__PROBE3(phase, limiter->name, old_phase, figures.phase);
+    if (changed)
+        WEIR__PROBE4(limit, limiter->name, event.old_limit, event.new_limit, event.reason);
     if (changed && limiter->config.trace != NULL)
         limiter->config.trace(&event, limiter->config.trace_arg);
 }
@@ -183,15 +198,30 @@ static void feed(weir_limiter *limiter, const weir_sample *samples, uint32_t cou
         publish(limiter, &samples[count - 1], false);
 }
 
+/* The configuration has changed. Lock held on entry and exit, dropped meanwhile. */
+static void retune(weir_limiter *limiter)
+{
+    weir_sample now = {.start_ns = weir_now_ns()};
+    limiter->retune = false;
+    weir__estimator_retune(limiter->estimator, &limiter->config);
+    weir__unlock(limiter);
+    publish(limiter, &now, false);
+    weir__lock(limiter);
+}
+
 bool weir__samples_process(weir_limiter *limiter)
 {
-    if (limiter->estimating || limiter->sample_count == 0)
+    if (limiter->estimating || (limiter->sample_count == 0 && !limiter->retune))
         return false;
     limiter->estimating = true;
     limiter->estimating_thread = pthread_self();
     unsigned turns = 0;
     weir__limiter_settle(limiter);
     do {
+        if (limiter->retune)
+            retune(limiter);
+        if (limiter->sample_count == 0)
+            continue;
         weir_sample *batch = limiter->samples;
         uint32_t count = limiter->sample_count;
         limiter->samples = limiter->other_samples;
@@ -206,7 +236,7 @@ bool weir__samples_process(weir_limiter *limiter)
             restart(limiter, restart_ns);
         feed(limiter, batch, count);
         weir__lock(limiter);
-    } while (limiter->pressing && ++turns < TURNS);
+    } while ((limiter->pressing || limiter->retune) && ++turns < TURNS);
     limiter->estimating = false;
     if (limiter->full.first != NULL) { /* one of them goes on */
         wake_full(limiter);

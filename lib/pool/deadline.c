@@ -113,7 +113,6 @@ static void *keep(void *arg)
 {
     weir_pool *pool = arg;
     struct weir__keeper *keeper = &pool->keeper;
-    uint64_t idle_ns = pool->limiter->config.idle_timeout;
     struct weir__wakes wakes = {0};
     weir__current = (struct weir__current){.pool = pool, .fork_generation = weir__fork_generation()};
     WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL)); /* on_done must not be cut in two */
@@ -129,6 +128,7 @@ static void *keep(void *arg)
             break;
         /* A job that starts, or is cancelled, wakes nobody here, so a far deadline is no reason to sleep on. */
         uint64_t next_ns = weir__wheel_next_ns(&pool->deadlines);
+        uint64_t idle_ns = pool->limiter->config.idle_timeout;
         keeper->wake_ns = weir_after_ns(empty || idle_ns > LEAST_LOOK_NS ? idle_ns : LEAST_LOOK_NS);
         if (next_ns < keeper->wake_ns)
             keeper->wake_ns = next_ns;
@@ -160,7 +160,7 @@ void weir__keeper_start(weir_pool *pool)
     weir__pool_notice(pool, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
-    weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+    weir__log(weir__limiter_log(pool->limiter), WEIR_LOG_WARN,
               "pool \"%s\": the thread that minds deadlines could not be started; expired jobs are found in their turn",
               pool->limiter->name);
 }

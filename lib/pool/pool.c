@@ -55,16 +55,6 @@ static void free_pool(weir_pool *pool)
     free(pool);
 }
 
-static int refuse_max_limit(const weir_limiter *limiter)
-{
-    if (limiter->config.max_limit <= GREATEST_MAX_LIMIT)
-        return 0;
-    weir__log(limiter->config.log, WEIR_LOG_ERROR,
-              "pool \"%s\": MAX_LIMIT=%u is not accepted: 1 to %d, for each permit of a pool is a thread",
-              limiter->name, limiter->config.max_limit, GREATEST_MAX_LIMIT);
-    return EINVAL;
-}
-
 int weir_pool_create(weir_pool **pool, const char *name, const weir_config *config)
 {
     if (pool == NULL)
@@ -73,6 +63,7 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     if (created == NULL)
         return ENOMEM;
     struct weir__backlog backlog = {.owner = created,
+                                    .greatest_limit = GREATEST_MAX_LIMIT,
                                     .grant = weir__pool_grant,
                                     .settle = weir__pool_settle,
                                     .enter = weir__pool_enter,
@@ -81,8 +72,6 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
                                     .demand = weir__pool_demand};
     weir__inbox_init(&created->inbox);
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
-    if (error == 0)
-        error = refuse_max_limit(created->limiter);
     if (error == 0)
         error = weir__nodes_reserve(created);
     if (error != 0) {
@@ -95,6 +84,11 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
     WEIR__MUST(pthread_mutex_init(&created->start_lock, NULL));
     *pool = created;
     return 0;
+}
+
+int weir_pool_configure(weir_pool *pool, const char *option, const char *value)
+{
+    return pool == NULL ? EINVAL : weir_limiter_configure(pool->limiter, option, value);
 }
 
 weir_limiter *weir_pool_limiter(weir_pool *pool)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/probe.h"
 #include "pool/pool.h"
 #include "stats/live_file.h"
 
@@ -253,6 +254,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
     if (!request->wait) {
         pool->counters.shed++;
         pool->limiter->partitions.all[partition_of(request)].shed++;
+        WEIR__PROBE3(shed, pool->limiter->name, partition_of(request), pool->limiter->partitions.queued);
         return EAGAIN;
     }
     if (weir__pool_is_mine(pool))
@@ -277,8 +279,11 @@ static int submit(weir_pool *pool, struct request *request)
     /* relaxed: a hint that may come late */
     if (!atomic_load_explicit(&pool->limiter->sparse, memory_order_relaxed))
         request->stamp = weir__stamp_make(weir_now_ns(), 1);
-    if (request->kind != WEIR__HANDLE && leave_in_inbox(pool, request))
+    if (request->kind != WEIR__HANDLE && leave_in_inbox(pool, request)) {
+        WEIR__PROBE3(submit, pool->limiter->name, request->fn, 0);
         return 0;
+    }
+    weir_fn *fn = request->kind == WEIR__HANDLE ? request->job->fn : request->fn;
     struct weir__wakes wakes = {0};
     weir__lock(pool->limiter);
     if (request->stamp == 0 && pool->stamp_turn++ % WEIR__STAMP_EVERY == 0)
@@ -292,6 +297,8 @@ static int submit(weir_pool *pool, struct request *request)
         weir__live_note(pool->limiter, weir_now_ns(), false);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
+    WEIR__PROBE3(submit, pool->limiter->name, fn, error);
+    (void)fn; /* without probes */
     return error;
 }
 

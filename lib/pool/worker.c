@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/probe.h"
 #include "pool/pool.h"
 #include "stats/live_file.h"
 
@@ -171,8 +172,9 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     bool delivers = work->job != NULL && weir__job_has_delivery(work->job);
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
+    WEIR__PROBE4(end, pool->limiter->name, work->fn, worker->sample.rtt_ns, worker->sample.outcome);
     work->fn = NULL;
-    weir__histograms_add_job(pool->limiter->histograms, worker->stamp, worker->sample.start_ns, end_ns);
+    weir__limiter_count_job(pool->limiter, work->partition, worker->stamp, worker->sample.start_ns, end_ns);
     /* relaxed: only a snapshot reads it, and no other memory by it */
     atomic_store_explicit(&worker->running_since_ns, 0, memory_order_relaxed);
     weir__pace_end(pool, worker, worker->sample.rtt_ns);
@@ -229,7 +231,7 @@ static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
 {
     if ((unsigned)outcome <= WEIR_DROPPED)
         return outcome;
-    weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+    weir__log(weir__limiter_log(pool->limiter), WEIR_LOG_WARN,
               "pool \"%s\": a job returned %d, which is no outcome; taken for WEIR_IGNORE", pool->limiter->name,
               (int)outcome);
     return WEIR_IGNORE;
@@ -262,6 +264,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
     /* relaxed: as in finish */
     atomic_store_explicit(&worker->running_since_ns, worker->sample.start_ns, memory_order_relaxed);
+    WEIR__PROBE3(start, pool->limiter->name, worker->work.fn, worker->sample.in_flight);
     weir_outcome outcome = checked(pool, call(worker));
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;
@@ -517,7 +520,7 @@ static bool start_has_failed(weir_pool *pool, int error)
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     if (first)
-        weir__log(pool->limiter->config.log, WEIR_LOG_WARN,
+        weir__log(weir__limiter_log(pool->limiter), WEIR_LOG_WARN,
                   "pool \"%s\": a worker could not be started (error %d); %u workers go on", pool->limiter->name, error,
                   workers);
     return alone;

@@ -59,18 +59,40 @@ uint64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double frac
     return histogram->max_ns;
 }
 
-int weir_limiter_histogram(weir_limiter *limiter, weir_histogram_kind kind, weir_histogram *histogram)
+static int copy(weir_limiter *limiter, const struct weir__histograms *all, weir_histogram_kind kind,
+                weir_histogram *histogram)
 {
-    int error = weir__limiter_usable(limiter);
-    if (error != 0)
-        return error;
     if (histogram == NULL || (unsigned)kind > WEIR_HISTOGRAM_END_TO_END)
         return EINVAL;
-    const struct weir__histograms *all = limiter->histograms;
     weir__lock(limiter);
     *histogram = kind == WEIR_HISTOGRAM_WAIT ? all->wait : kind == WEIR_HISTOGRAM_RTT ? all->rtt : all->end_to_end;
     weir__unlock(limiter);
     return 0;
+}
+
+int weir_limiter_histogram(weir_limiter *limiter, weir_histogram_kind kind, weir_histogram *histogram)
+{
+    int error = weir__limiter_usable(limiter);
+    return error != 0 ? error : copy(limiter, limiter->histograms, kind, histogram);
+}
+
+int weir_limiter_partition_histogram(weir_limiter *limiter, const char *partition, weir_histogram_kind kind,
+                                     weir_histogram *histogram)
+{
+    int error = weir__limiter_usable(limiter);
+    if (error != 0)
+        return error;
+    int index = weir__partition_find(&limiter->partitions, partition);
+    if (index < 0)
+        return EINVAL;
+    const struct weir__histograms *own = limiter->partitions.all[index].histograms;
+    return copy(limiter, own != NULL ? own : limiter->histograms, kind, histogram);
+}
+
+int weir_pool_partition_histogram(weir_pool *pool, const char *partition, weir_histogram_kind kind,
+                                  weir_histogram *histogram)
+{
+    return pool == NULL ? EINVAL : weir_limiter_partition_histogram(pool->limiter, partition, kind, histogram);
 }
 
 int weir_pool_histogram(weir_pool *pool, weir_histogram_kind kind, weir_histogram *histogram)

@@ -18,9 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "limiter/limiter.h"
 
 _Static_assert(sizeof(struct weir__record) % sizeof(uint64_t) == 0, "a record is a row of words");
+_Static_assert(WEIR__LIVE_OPTIONS % sizeof(uint64_t) == 0, "so are the options");
 
 /* How often figures are stored while there is work, and how often their histograms are summed up. */
 #define STORE_NS   UINT64_C(20000000)
@@ -28,51 +30,84 @@ _Static_assert(sizeof(struct weir__record) % sizeof(uint64_t) == 0, "a record is
 
 struct weir__live {
     struct weir__live_file *file; /* immutable; mapped */
+    size_t record_words;          /* immutable */
     int descriptor;               /* immutable; holds the lock */
     int directory;                /* immutable */
     char name[64];                /* immutable */
     struct weir__record record;   /* guarded by the limiter's lock: what was stored last */
     uint64_t stored_ns;           /* guarded by the limiter's lock */
     uint64_t summed_ns;           /* guarded by the limiter's lock */
+    uint32_t next_partition;      /* guarded by the limiter's lock: whose histograms are summed up next */
 };
 
 /* ---- words ---- */
 
-static size_t used_words(const struct weir__record *record)
+/* Of a record with so many partitions. */
+static size_t words_of(uint32_t partitions)
 {
-    size_t bytes =
-        offsetof(struct weir__record, partitions) + record->partition_count * sizeof(struct weir__record_partition);
+    size_t bytes = offsetof(struct weir__record, partitions) + partitions * sizeof(struct weir__record_partition);
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+/* Makes words the current ones of two rows. */
+static void store_words(struct weir__live_turns *turns, _Atomic uint64_t *const rows[2], const void *from, size_t words)
+{
+    /* relaxed: this is the only writer, and who sees a word below sees begun, too */
+    uint64_t next = atomic_load_explicit(&turns->done, memory_order_relaxed) + 1;
+    atomic_store_explicit(&turns->begun, next, memory_order_relaxed);
+    const unsigned char *bytes = from;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        /* release pairs with the acquire of a word in load_words; a fence would do, but thread sanitizers know none */
+        atomic_store_explicit(&rows[next & 1][i], word, memory_order_release);
+    }
+    atomic_store_explicit(&turns->done, next, memory_order_release); /* pairs with the acquire in load_words */
+}
+
+/* False: the writer was too fast. */
+static bool load_words(struct weir__live_turns *turns, _Atomic uint64_t *const rows[2], void *to, size_t words)
+{
+    uint64_t done =
+        atomic_load_explicit(&turns->done, memory_order_acquire); /* pairs with the release in store_words */
+    unsigned char *bytes = to;
+    for (size_t i = 0; i < words; i++) {
+        /* acquire pairs with the release of a word in store_words: of which store it is, begun tells below */
+        uint64_t word = atomic_load_explicit(&rows[done & 1][i], memory_order_acquire);
+        memcpy(bytes + i * sizeof word, &word, sizeof word);
+    }
+    return atomic_load_explicit(&turns->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
 }
 
 void weir__live_store(struct weir__live *live, const struct weir__record *record)
 {
     struct weir__live_file *file = live->file;
-    /* relaxed: this is the only writer, and who sees a word below sees begun, too */
-    uint64_t next = atomic_load_explicit(&file->done, memory_order_relaxed) + 1;
-    atomic_store_explicit(&file->begun, next, memory_order_relaxed);
-    const unsigned char *bytes = (const unsigned char *)record;
-    size_t words = used_words(record);
-    for (size_t i = 0; i < words; i++) {
-        uint64_t word;
-        memcpy(&word, bytes + i * sizeof word, sizeof word);
-        /* release pairs with the acquire of a word in load; a fence would do, but thread sanitizers know none */
-        atomic_store_explicit(&file->records[next & 1][i], word, memory_order_release);
-    }
-    atomic_store_explicit(&file->done, next, memory_order_release); /* pairs with the acquire in load */
+    _Atomic uint64_t *const rows[2] = {file->records, file->records + live->record_words};
+    size_t words = words_of(record->partition_count);
+    store_words(&file->record_turns, rows, record, words < live->record_words ? words : live->record_words);
 }
 
-/* False: the writer was too fast. */
-static bool load(struct weir__live_file *file, struct weir__record *record)
+void weir__live_store_options(struct weir__live *live, const char *text)
 {
-    uint64_t done = atomic_load_explicit(&file->done, memory_order_acquire); /* pairs with the release in store */
-    unsigned char *bytes = (unsigned char *)record;
-    for (size_t i = 0; i < sizeof *record / sizeof(uint64_t); i++) {
-        /* acquire pairs with the release of a word in store: of which store it is, begun tells below */
-        uint64_t word = atomic_load_explicit(&file->records[done & 1][i], memory_order_acquire);
-        memcpy(bytes + i * sizeof word, &word, sizeof word);
-    }
-    return atomic_load_explicit(&file->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
+    struct weir__live_file *file = live->file;
+    _Atomic uint64_t *const rows[2] = {file->options[0], file->options[1]};
+    char block[WEIR__LIVE_OPTIONS] = "";
+    size_t length = strlen(text);
+    memcpy(block, text, length < sizeof block ? length : sizeof block - 1);
+    store_words(&file->option_turns, rows, block, sizeof block / sizeof(uint64_t));
+}
+
+static bool load(struct weir__live_file *file, size_t record_words, struct weir__record *record)
+{
+    _Atomic uint64_t *const rows[2] = {file->records, file->records + record_words};
+    memset(record, 0, sizeof *record);
+    return load_words(&file->record_turns, rows, record, record_words);
+}
+
+static bool load_options(struct weir__live_file *file, char text[WEIR__LIVE_OPTIONS])
+{
+    _Atomic uint64_t *const rows[2] = {file->options[0], file->options[1]};
+    return load_words(&file->option_turns, rows, text, WEIR__LIVE_OPTIONS / sizeof(uint64_t));
 }
 
 /* ---- files ---- */
@@ -154,12 +189,14 @@ static int fill(struct weir__live *live)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fchmod(live->descriptor, S_IRUSR | S_IWUSR) != 0)
         return errno;
-    int error = posix_fallocate(live->descriptor, 0, (off_t)sizeof *live->file); /* a full disk shows here, not later */
+    int error = posix_fallocate(live->descriptor, 0,
+                                (off_t)weir__live_size(live->record_words)); /* a full disk shows here, not later */
     if (error != 0)
         return error;
     if (fcntl(live->descriptor, F_SETLK, &lock) != 0)
         return errno;
-    void *mapped = mmap(NULL, sizeof *live->file, PROT_READ | PROT_WRITE, MAP_SHARED, live->descriptor, 0);
+    size_t size = weir__live_size(live->record_words);
+    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, live->descriptor, 0);
     if (mapped == MAP_FAILED)
         return errno;
     live->file = mapped;
@@ -168,6 +205,8 @@ static int fill(struct weir__live *live)
     live->file->record_size = sizeof(struct weir__record);
     live->file->figures = WEIR__FIGURES;
     live->file->pid = (uint32_t)getpid();
+    live->file->options_size = WEIR__LIVE_OPTIONS;
+    live->file->record_words = (uint32_t)live->record_words;
     return 0;
 }
 
@@ -194,7 +233,7 @@ static int place(struct weir__live *live)
 static void release(struct weir__live *live)
 {
     if (live->file != NULL)
-        (void)munmap(live->file, sizeof *live->file);
+        (void)munmap(live->file, weir__live_size(live->record_words));
     if (live->descriptor >= 0)
         (void)close(live->descriptor);
     if (live->directory >= 0)
@@ -202,7 +241,7 @@ static void release(struct weir__live *live)
     free(live);
 }
 
-struct weir__live *weir__live_create(const char *directory, uint64_t id, int *error)
+struct weir__live *weir__live_create(const char *directory, uint64_t id, uint32_t partitions, int *error)
 {
     struct weir__live *live = weir__allocate(sizeof *live);
     *error = ENOMEM;
@@ -210,6 +249,7 @@ struct weir__live *weir__live_create(const char *directory, uint64_t id, int *er
         return NULL;
     int saved_errno = errno;
     live->descriptor = -1;
+    live->record_words = words_of(partitions);
     live->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *error = live->directory >= 0 ? 0 : errno;
     if (*error == 0) {
@@ -238,7 +278,18 @@ void weir__live_close(struct weir__live *live, bool remove)
 
 /* ---- a limiter's ---- */
 
-static void store(weir_limiter *limiter, uint64_t now_ns)
+/* A few at a time, in turn, for there may be 63 of them; all where nobody is about to come soon. */
+static void sum_partitions(struct weir__live *live, const weir_limiter *limiter, bool all)
+{
+    enum { AT_ONCE = 4 };
+    uint32_t count = live->record.partition_count;
+    for (uint32_t i = 0; i < count && (all || i < AT_ONCE); i++) {
+        uint32_t index = live->next_partition++ % count;
+        weir__record_summarize_partition(&live->record.partitions[index], limiter->partitions.all[index].histograms);
+    }
+}
+
+static void store(weir_limiter *limiter, uint64_t now_ns, bool idle)
 {
     struct weir__live *live = limiter->live;
     weir__record_take(&live->record, limiter, now_ns);
@@ -248,6 +299,7 @@ static void store(weir_limiter *limiter, uint64_t now_ns)
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_WAIT], &histograms->wait);
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_RTT], &histograms->rtt);
         weir__record_summarize(&live->record.histograms[WEIR_HISTOGRAM_END_TO_END], &histograms->end_to_end);
+        sum_partitions(live, limiter, idle);
         live->summed_ns = now_ns;
     }
     live->stored_ns = now_ns;
@@ -257,16 +309,25 @@ static void store(weir_limiter *limiter, uint64_t now_ns)
 void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle)
 {
     if (idle || now_ns >= limiter->live->stored_ns + STORE_NS)
-        store(limiter, now_ns);
+        store(limiter, now_ns, idle);
+}
+
+void weir__live_configured(weir_limiter *limiter, uint64_t now_ns)
+{
+    char text[WEIR__LIVE_OPTIONS];
+    (void)weir__config_render(&limiter->config, text, sizeof text);
+    weir__live_store_options(limiter->live, text);
+    store(limiter, now_ns, true);
 }
 
 void weir__live_attach(weir_limiter *limiter)
 {
     const char *directory = limiter->config.stats_dir;
+    uint32_t partitions = limiter->partitions.count > 1 ? limiter->partitions.count : 0;
     int error = 0;
     if (directory == NULL)
         return;
-    struct weir__live *live = weir__live_create(directory, limiter->fork_lock.id, &error);
+    struct weir__live *live = weir__live_create(directory, limiter->fork_lock.id, partitions, &error);
     if (live == NULL) {
         weir__log(limiter->config.log, WEIR_LOG_WARN,
                   "\"%s\": STATS_DIR=\"%s\" cannot be used (error %d, %s); its figures are not published",
@@ -275,17 +336,55 @@ void weir__live_attach(weir_limiter *limiter)
     }
     weir__lock(limiter);
     limiter->live = live;
-    store(limiter, weir_now_ns());
+    weir__live_configured(limiter, weir_now_ns());
     weir__unlock(limiter);
 }
 
 /* ---- the reader ---- */
 
-static bool matches(const struct weir__live_file *file)
+/* A file of another process, mapped; it is not trusted any further than its size goes. */
+struct view {
+    struct weir__live_file *file; /* NULL: it is of another version */
+    size_t size;
+    size_t record_words;
+};
+
+static bool matches(struct view *view)
 {
+    const struct weir__live_file *file = view->file;
+    view->record_words = file->record_words;
     return memcmp(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic) == 0 && file->version == WEIR__LIVE_VERSION &&
-           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES;
+           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES &&
+           file->options_size == WEIR__LIVE_OPTIONS && view->record_words >= words_of(0) &&
+           view->record_words <= words_of(WEIR__RECORD_PARTITIONS) && view->size == weir__live_size(view->record_words);
 }
+
+static void unmap(const struct view *view)
+{
+    if (view->file != NULL)
+        (void)munmap(view->file, view->size);
+}
+
+static struct view map(int descriptor)
+{
+    struct stat status;
+    struct view view = {0};
+    if (fstat(descriptor, &status) != 0 || status.st_size < (off_t)weir__live_size(words_of(0)) ||
+        status.st_size > (off_t)weir__live_size(words_of(WEIR__RECORD_PARTITIONS)))
+        return view;
+    view.size = (size_t)status.st_size;
+    void *mapped = mmap(NULL, view.size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED)
+        return view;
+    view.file = mapped;
+    if (!matches(&view)) {
+        unmap(&view);
+        view.file = NULL;
+    }
+    return view;
+}
+
+enum { ATTEMPTS = 1000 }; /* to meet a moment between two stores */
 
 static void end_texts(struct weir__record *record)
 {
@@ -294,6 +393,7 @@ static void end_texts(struct weir__record *record)
     record->reason[sizeof record->reason - 1] = '\0';
     record->algorithm[sizeof record->algorithm - 1] = '\0';
     record->mode[sizeof record->mode - 1] = '\0';
+    record->depth_term[sizeof record->depth_term - 1] = '\0';
     if (record->partition_count > WEIR__RECORD_PARTITIONS)
         record->partition_count = WEIR__RECORD_PARTITIONS;
     for (uint32_t i = 0; i < record->partition_count; i++)
@@ -311,17 +411,14 @@ static void grow_older(struct weir__record *record)
     }
 }
 
-/* Reads a file of the right size; false: it is of another version, or its writer is always faster. */
+/* False: it is of another version, or its writer is always faster. */
 static bool read_file(int descriptor, struct weir__record *record)
 {
-    enum { ATTEMPTS = 1000 };
-    void *mapped = mmap(NULL, sizeof(struct weir__live_file), PROT_READ, MAP_SHARED, descriptor, 0);
-    if (mapped == MAP_FAILED)
-        return false;
+    struct view view = map(descriptor);
     bool done = false;
-    for (int i = 0; matches(mapped) && !done && i < ATTEMPTS; i++)
-        done = load(mapped, record);
-    (void)munmap(mapped, sizeof(struct weir__live_file));
+    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
+        done = load(view.file, view.record_words, record);
+    unmap(&view);
     if (done) {
         end_texts(record);
         grow_older(record);
@@ -341,13 +438,32 @@ static enum found read_one(int directory, const char *name, struct weir__record 
     if (!is_alive(descriptor)) {
         if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid())
             (void)unlinkat(directory, name, 0);
-    } else if (fstat(descriptor, &status) == 0 && status.st_size == (off_t)sizeof(struct weir__live_file)) {
-        found = read_file(descriptor, record) ? FOUND_RECORD : FOUND_ODD;
     } else {
-        found = FOUND_ODD;
+        found = read_file(descriptor, record) ? FOUND_RECORD : FOUND_ODD;
     }
     (void)close(descriptor);
     return found;
+}
+
+bool weir__live_read_options(const char *directory, const struct weir__record *record, char text[WEIR__LIVE_OPTIONS])
+{
+    char name[64];
+    bool done = false;
+    int place = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place < 0)
+        return false;
+    (void)snprintf(name, sizeof name, "weir-%lu-%" PRIu64 ".live", (unsigned long)record->pid, record->id);
+    int descriptor = is_others(name) ? open_other(place, name) : -1;
+    (void)close(place);
+    if (descriptor < 0)
+        return false;
+    struct view view = map(descriptor);
+    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
+        done = load_options(view.file, text);
+    unmap(&view);
+    (void)close(descriptor);
+    text[WEIR__LIVE_OPTIONS - 1] = '\0';
+    return done;
 }
 
 static int compare(const void *a, const void *b)

@@ -41,6 +41,14 @@ const struct weir__figure_row weir__figure_rows[WEIR__FIGURES] = {
                                .help = "Time in which the limit would halve under full congestion; 0 if never."},
     [WEIR__FIGURE_THROUGHPUT] = {"throughput", "weir_throughput", GAUGE, .in = WEIR__MILLIONTHS,
                                  .help = "Successful completions per second of the last measuring period."},
+    [WEIR__FIGURE_ARRIVAL_RATE] = {"arrival_rate", "weir_arrival_rate", GAUGE, .in = WEIR__MILLIONTHS,
+                                   .help = "Jobs submitted per second of the last measuring period, refused ones "
+                                           "included; 0 if unknown, or while callers block.",
+                                   .of_pools = true},
+    [WEIR__FIGURE_BURSTINESS] = {"burstiness", "weir_burstiness", GAUGE, .in = WEIR__MILLIONTHS,
+                                 .help = "Variance of the number of arrivals in a period by its mean; 1 for a Poisson "
+                                         "process.",
+                                 .of_pools = true},
     [WEIR__FIGURE_OLDEST_WAIT] = {"oldest_wait_ns", "weir_oldest_wait_seconds", GAUGE, AGE,
                                   .help = "How long the job or caller that came first has waited."},
     [WEIR__FIGURE_LONGEST_RUN] = {"longest_run_ns", "weir_longest_run_seconds", GAUGE, AGE,
@@ -69,6 +77,32 @@ const struct weir__figure_row weir__figure_rows[WEIR__FIGURES] = {
                                      .help = "Threads that the system could not start.", .of_pools = true},
     [WEIR__FIGURE_LIMIT_CHANGES] = {"limit_changes", "weir_limit_changes_total", COUNTER,
                                     .help = "Changes of the estimate."},
+};
+
+const struct weir__figure_row weir__partition_rows[WEIR__PARTITION_FIGURES] = {
+    [WEIR__PARTITION_SHARE] = {"share", "weir_partition_share", GAUGE, .in = WEIR__MILLIONTHS,
+                               .help = "Share of the limit and of the queue that is guaranteed."},
+    [WEIR__PARTITION_IN_USE] = {"in_use", "weir_partition_in_use", GAUGE,
+                                .help = "Permits that a partition has, reserved or in flight."},
+    [WEIR__PARTITION_QUEUED] = {"queued", "weir_partition_queued", GAUGE,
+                                .help = "Jobs of a partition that wait for a permit."},
+    [WEIR__PARTITION_QUEUE_DEPTH] = {"queue_depth", "weir_partition_queue_depth", GAUGE,
+                                     .help = "Places in the queue that are guaranteed to a partition."},
+    [WEIR__PARTITION_WAITING] = {"waiting", "weir_partition_waiting", GAUGE,
+                                 .help = "Callers of a partition blocked in submit or acquire."},
+    [WEIR__PARTITION_GRANTED] = {"granted", "weir_partition_granted_total", COUNTER,
+                                 .help = "Jobs and calls of a partition that got permits."},
+    [WEIR__PARTITION_SUCCEEDED] = {"succeeded", "weir_partition_jobs_total", "outcome=\"success\"", COUNTER,
+                                   .help = "Jobs and calls of a partition that ended, by outcome."},
+    [WEIR__PARTITION_IGNORED] = {"ignored", "weir_partition_jobs_total", "outcome=\"ignore\"", COUNTER, .help = ""},
+    [WEIR__PARTITION_DROPPED] = {"dropped", "weir_partition_jobs_total", "outcome=\"dropped\"", COUNTER, .help = ""},
+    [WEIR__PARTITION_EXPIRED] = {"expired", "weir_partition_jobs_total", "outcome=\"expired\"", COUNTER, .help = ""},
+    [WEIR__PARTITION_CANCELLED] = {"cancelled", "weir_partition_jobs_total", "outcome=\"cancelled\"", COUNTER,
+                                   .help = ""},
+    [WEIR__PARTITION_SHED] = {"shed", "weir_partition_shed_total", COUNTER,
+                              .help = "Jobs and calls of a partition refused at the ceiling."},
+    [WEIR__PARTITION_TIMED_OUT] = {"timed_out", "weir_partition_timed_out_total", COUNTER,
+                                   .help = "Jobs and calls of a partition refused because of a deadline."},
 };
 
 /* ---- one record ---- */
@@ -104,6 +138,8 @@ static void take_gauges(uint64_t *figures, const weir_stats *stats)
     figures[WEIR__FIGURE_RTT] = stats->rtt_ns;
     figures[WEIR__FIGURE_REACTION] = stats->reaction_ns;
     figures[WEIR__FIGURE_THROUGHPUT] = millionths(stats->throughput);
+    figures[WEIR__FIGURE_ARRIVAL_RATE] = millionths(stats->arrival_rate);
+    figures[WEIR__FIGURE_BURSTINESS] = millionths(stats->burstiness);
     figures[WEIR__FIGURE_OLDEST_WAIT] = stats->oldest_wait_ns;
     figures[WEIR__FIGURE_LONGEST_RUN] = stats->longest_run_ns;
     figures[WEIR__FIGURE_LIMIT_CHANGED] = stats->limit_changed_ns;
@@ -126,17 +162,30 @@ static void take_counters(uint64_t *figures, const weir_stats *stats)
     figures[WEIR__FIGURE_LIMIT_CHANGES] = stats->limit_changes;
 }
 
-static void take_partitions(struct weir__record *record, const struct weir__partitions *partitions)
+static void take_partitions(struct weir__record *record, const weir_limiter *limiter)
 {
+    const struct weir__partitions *partitions = &limiter->partitions;
     record->partition_count = partitions->count > 1 ? partitions->count : 0;
     for (uint32_t i = 0; i < record->partition_count; i++) {
         const struct weir__partition *partition = &partitions->all[i];
         struct weir__record_partition *to = &record->partitions[i];
         copy_text(to->name, sizeof to->name, partition->name);
-        to->in_use = partition->in_use;
-        to->queued = partition->queued;
-        to->granted = partition->submitted - partition->queued - partition->expired - partition->cancelled;
-        to->shed = partition->shed;
+        uint64_t *figures = to->figures;
+        bool has_queue = limiter->backlog.owner != NULL;
+        figures[WEIR__PARTITION_SHARE] = millionths(partition->share);
+        figures[WEIR__PARTITION_IN_USE] = partition->in_use;
+        figures[WEIR__PARTITION_QUEUED] = partition->queued;
+        figures[WEIR__PARTITION_QUEUE_DEPTH] = has_queue ? weir__partition_places(partition, limiter->depth) : 0;
+        figures[WEIR__PARTITION_WAITING] = partition->callers + partition->submitters;
+        figures[WEIR__PARTITION_GRANTED] =
+            partition->submitted - partition->queued - partition->expired - partition->cancelled;
+        figures[WEIR__PARTITION_SUCCEEDED] = partition->ended[WEIR_SUCCESS];
+        figures[WEIR__PARTITION_IGNORED] = partition->ended[WEIR_IGNORE];
+        figures[WEIR__PARTITION_DROPPED] = partition->ended[WEIR_DROPPED];
+        figures[WEIR__PARTITION_EXPIRED] = partition->expired;
+        figures[WEIR__PARTITION_CANCELLED] = partition->cancelled;
+        figures[WEIR__PARTITION_SHED] = partition->shed;
+        figures[WEIR__PARTITION_TIMED_OUT] = partition->timed_out;
     }
 }
 
@@ -160,6 +209,7 @@ void weir__record_take(struct weir__record *record, weir_limiter *limiter, uint6
     copy_text(record->name, sizeof record->name, limiter->name);
     copy_text(record->phase, sizeof record->phase, stats.phase);
     copy_text(record->reason, sizeof record->reason, stats.reason);
+    copy_text(record->depth_term, sizeof record->depth_term, stats.depth_term);
     if (record->algorithm[0] == '\0') /* it never changes */
         take_algorithm(record, &limiter->config);
     copy_text(record->mode, sizeof record->mode, limiter->config.mode == WEIR_MONITOR ? "monitor" : "enforce");
@@ -167,7 +217,7 @@ void weir__record_take(struct weir__record *record, weir_limiter *limiter, uint6
     take_counters(record->figures, &stats);
     record->figures[WEIR__FIGURE_MIN_LIMIT] = limiter->config.min_limit;
     record->figures[WEIR__FIGURE_MAX_LIMIT] = limiter->config.max_limit;
-    take_partitions(record, &limiter->partitions);
+    take_partitions(record, limiter);
 }
 
 void weir__record_summarize(struct weir__record_histogram *summary, const weir_histogram *histogram)
@@ -188,6 +238,13 @@ void weir__record_summarize(struct weir__record_histogram *summary, const weir_h
     }
 }
 
+void weir__record_summarize_partition(struct weir__record_partition *partition,
+                                      const struct weir__histograms *histograms)
+{
+    weir__record_summarize(&partition->histograms[WEIR_HISTOGRAM_WAIT], &histograms->wait);
+    weir__record_summarize(&partition->histograms[WEIR_HISTOGRAM_RTT], &histograms->rtt);
+}
+
 /* ---- all records ---- */
 
 /* What a visit fills in. The histograms are copied as they are: to sum them up takes longer than the limiter's lock
@@ -195,8 +252,20 @@ void weir__record_summarize(struct weir__record_histogram *summary, const weir_h
 struct visit {
     struct weir__record *record;
     struct weir__histograms *histograms;
+    struct weir__histograms *one; /* of a partition */
     bool taken;
 };
+
+/* Those of the partitions follow one by one, each a moment later: together they may be megabytes. */
+static void take_partition_histograms(struct visit *visit, weir_limiter *limiter)
+{
+    for (uint32_t i = 0; i < visit->record->partition_count; i++) {
+        weir__lock(limiter);
+        *visit->one = *limiter->partitions.all[i].histograms;
+        weir__unlock(limiter);
+        weir__record_summarize_partition(&visit->record->partitions[i], visit->one);
+    }
+}
 
 /* With the registry held, so the limiter stays: as a fork does, the only nesting of these locks. */
 static void take(struct weir__fork_lock *entry, void *arg)
@@ -209,6 +278,7 @@ static void take(struct weir__fork_lock *entry, void *arg)
     weir__record_take(visit->record, limiter, weir_now_ns());
     *visit->histograms = *limiter->histograms;
     weir__unlock(limiter);
+    take_partition_histograms(visit, limiter);
     visit->taken = true;
 }
 
@@ -230,12 +300,13 @@ static bool grow(struct weir__record **records, size_t count, size_t *room)
 int weir__records_collect(struct weir__record **records, size_t *count)
 {
     int saved_errno = errno;
-    struct visit visit = {.histograms = weir__allocate(sizeof *visit.histograms)};
+    struct visit visit = {.histograms = weir__allocate(sizeof *visit.histograms),
+                          .one = weir__allocate(sizeof *visit.one)};
     size_t room = 0;
     uint64_t id = 0;
     *records = NULL;
     *count = 0;
-    bool has_memory = visit.histograms != NULL;
+    bool has_memory = visit.histograms != NULL && visit.one != NULL;
     while (has_memory && (has_memory = grow(records, *count, &room))) {
         visit.record = &(*records)[*count];
         visit.taken = false;
@@ -250,6 +321,7 @@ int weir__records_collect(struct weir__record **records, size_t *count)
         (*count)++;
     }
     free(visit.histograms);
+    free(visit.one);
     if (!has_memory) {
         free(*records);
         *records = NULL;

@@ -38,6 +38,8 @@ enum weir__figure {
     WEIR__FIGURE_RTT,
     WEIR__FIGURE_REACTION,
     WEIR__FIGURE_THROUGHPUT,
+    WEIR__FIGURE_ARRIVAL_RATE,
+    WEIR__FIGURE_BURSTINESS,
     WEIR__FIGURE_OLDEST_WAIT,
     WEIR__FIGURE_LONGEST_RUN,
     WEIR__FIGURE_LIMIT_CHANGED,
@@ -57,6 +59,23 @@ enum weir__figure {
     WEIR__FIGURES
 };
 
+enum weir__partition_figure {
+    WEIR__PARTITION_SHARE,
+    WEIR__PARTITION_IN_USE,
+    WEIR__PARTITION_QUEUED,
+    WEIR__PARTITION_QUEUE_DEPTH,
+    WEIR__PARTITION_WAITING,
+    WEIR__PARTITION_GRANTED,
+    WEIR__PARTITION_SUCCEEDED,
+    WEIR__PARTITION_IGNORED,
+    WEIR__PARTITION_DROPPED,
+    WEIR__PARTITION_EXPIRED,
+    WEIR__PARTITION_CANCELLED,
+    WEIR__PARTITION_SHED,
+    WEIR__PARTITION_TIMED_OUT,
+    WEIR__PARTITION_FIGURES
+};
+
 enum weir__unit_of { WEIR__PLAIN_NUMBER, WEIR__NANOSECONDS, WEIR__MILLIONTHS };
 
 struct weir__figure_row {
@@ -70,6 +89,7 @@ struct weir__figure_row {
     bool is_age;           /* a time that goes on while nothing happens, unless it is 0 */
 };
 extern const struct weir__figure_row weir__figure_rows[WEIR__FIGURES];
+extern const struct weir__figure_row weir__partition_rows[WEIR__PARTITION_FIGURES];
 
 /* ---- a record ---- */
 
@@ -83,10 +103,8 @@ struct weir__record_histogram {
 
 struct weir__record_partition {
     char name[48]; /* "": of what names none */
-    uint32_t in_use;
-    uint32_t queued;
-    uint64_t granted;
-    uint64_t shed;
+    uint64_t figures[WEIR__PARTITION_FIGURES];
+    struct weir__record_histogram histograms[2]; /* wait, RTT */
 };
 
 enum weir__record_kind { WEIR__RECORD_POOL, WEIR__RECORD_LIMITER };
@@ -101,6 +119,7 @@ struct weir__record {
     char reason[32];
     char algorithm[16];
     char mode[16];
+    char depth_term[16];
     uint64_t figures[WEIR__FIGURES];
     struct weir__record_histogram histograms[3]; /* by weir_histogram_kind */
     uint32_t partition_count;                    /* 0: none are configured */
@@ -115,6 +134,10 @@ struct weir_limiter;
 
 /* What the histogram says in short. */
 void weir__record_summarize(struct weir__record_histogram *summary, const weir_histogram *histogram);
+
+/* Those that a record has of a partition. */
+void weir__record_summarize_partition(struct weir__record_partition *partition,
+                                      const struct weir__histograms *histograms);
 
 /* Fills in a record, zero or of the same limiter, but for its histograms; the limiter's lock is held. */
 void weir__record_take(struct weir__record *record, struct weir_limiter *limiter, uint64_t now_ns);

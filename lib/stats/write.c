@@ -119,6 +119,11 @@ static void put_head(struct writer *writer, const char *metric, const char *type
     put(writer, "# HELP %s %s\n# TYPE %s %s\n", metric, help, metric, type);
 }
 
+static int decimals_of(const struct weir__figure_row *figure)
+{
+    return figure->in == WEIR__NANOSECONDS ? 9 : figure->in == WEIR__MILLIONTHS ? 6 : 0;
+}
+
 static void put_figures(struct writer *writer, const struct weir__record *records, size_t count)
 {
     const char *metric = "";
@@ -133,35 +138,46 @@ static void put_figures(struct writer *writer, const struct weir__record *record
             put(writer, "%s{", metric);
             put_identity(writer, records, &records[i]);
             put(writer, "%s%s} ", figure->label != NULL ? "," : "", figure->label != NULL ? figure->label : "");
-            put_scaled(writer, records[i].figures[row],
-                       figure->in == WEIR__NANOSECONDS  ? 9
-                       : figure->in == WEIR__MILLIONTHS ? 6
-                                                        : 0);
+            put_scaled(writer, records[i].figures[row], decimals_of(figure));
             put(writer, "\n");
         }
     }
 }
 
-static void put_histogram(struct writer *writer, const struct weir__record *records, const struct weir__record *record,
-                          unsigned kind)
+/* Whose a sample is: of a record, or of one of its partitions. */
+struct subject {
+    const struct weir__record *records;
+    const struct weir__record *record;
+    const struct weir__record_partition *partition; /* NULL: of the whole */
+};
+
+static void put_subject(struct writer *writer, const struct subject *subject)
 {
-    const struct weir__record_histogram *histogram = &record->histograms[kind];
-    const char *metric = histogram_metrics[kind];
+    put_identity(writer, subject->records, subject->record);
+    if (subject->partition == NULL)
+        return;
+    put(writer, ",partition=");
+    put_text(writer, subject->partition->name);
+}
+
+static void put_histogram(struct writer *writer, const struct subject *subject, const char *metric,
+                          const struct weir__record_histogram *histogram)
+{
     for (unsigned i = 0; i < WEIR__RECORD_BUCKETS; i++) {
         put(writer, "%s_bucket{", metric);
-        put_identity(writer, records, record);
+        put_subject(writer, subject);
         put(writer, ",le=\"");
         put_scaled(writer, UINT64_C(1) << (WEIR__RECORD_FIRST_BOUND + i), 9);
         put(writer, "\"} %" PRIu64 "\n", histogram->buckets[i]);
     }
     put(writer, "%s_bucket{", metric);
-    put_identity(writer, records, record);
+    put_subject(writer, subject);
     put(writer, ",le=\"+Inf\"} %" PRIu64 "\n%s_sum{", histogram->count, metric);
-    put_identity(writer, records, record);
+    put_subject(writer, subject);
     put(writer, "} ");
     put_scaled(writer, histogram->sum_ns, 9);
     put(writer, "\n%s_count{", metric);
-    put_identity(writer, records, record);
+    put_subject(writer, subject);
     put(writer, "} %" PRIu64 "\n", histogram->count);
 }
 
@@ -170,8 +186,9 @@ static void put_histograms(struct writer *writer, const struct weir__record *rec
     for (unsigned kind = WEIR_HISTOGRAM_WAIT; kind <= WEIR_HISTOGRAM_END_TO_END; kind++) {
         put_head(writer, histogram_metrics[kind], "histogram", histogram_helps[kind]);
         for (size_t i = 0; i < count; i++) {
+            struct subject whole = {.records = records, .record = &records[i]};
             if (kind != WEIR_HISTOGRAM_END_TO_END || records[i].kind == WEIR__RECORD_POOL)
-                put_histogram(writer, records, &records[i], kind);
+                put_histogram(writer, &whole, histogram_metrics[kind], &records[i].histograms[kind]);
         }
     }
 }
@@ -180,7 +197,8 @@ static void put_info(struct writer *writer, const struct weir__record *records, 
 {
     put_head(
         writer, "weir_info", "gauge",
-        "Algorithm and mode, the phase of the algorithm and the reason of the last change of the limit; always 1.");
+        "Algorithm and mode, phase of the algorithm, reason of the last change of the limit, what decides on the depth "
+        "of the queue; always 1.");
     for (size_t i = 0; i < count; i++) {
         put(writer, "weir_info{");
         put_identity(writer, records, &records[i]);
@@ -192,34 +210,58 @@ static void put_info(struct writer *writer, const struct weir__record *records, 
         put_text(writer, records[i].phase);
         put(writer, ",reason=");
         put_text(writer, records[i].reason);
+        put(writer, ",depth_term=");
+        put_text(writer, records[i].depth_term);
         put(writer, "} 1\n");
+    }
+}
+
+/* ---- of partitions ---- */
+
+static void put_partition_rows(struct writer *writer, const struct weir__record *records, size_t count)
+{
+    const char *metric = "";
+    for (unsigned row = 0; row < WEIR__PARTITION_FIGURES; row++) {
+        const struct weir__figure_row *figure = &weir__partition_rows[row];
+        if (strcmp(figure->metric, metric) != 0)
+            put_head(writer, figure->metric, figure->type, figure->help);
+        metric = figure->metric;
+        for (size_t i = 0; i < count; i++) {
+            for (uint32_t p = 0; p < records[i].partition_count; p++) {
+                struct subject part = {records, &records[i], &records[i].partitions[p]};
+                put(writer, "%s{", metric);
+                put_subject(writer, &part);
+                put(writer, "%s%s} ", figure->label != NULL ? "," : "", figure->label != NULL ? figure->label : "");
+                put_scaled(writer, part.partition->figures[row], decimals_of(figure));
+                put(writer, "\n");
+            }
+        }
+    }
+}
+
+static void put_partition_histograms(struct writer *writer, const struct weir__record *records, size_t count)
+{
+    static const char *const metrics[] = {"weir_partition_queue_wait_seconds", "weir_partition_rtt_seconds"};
+    for (unsigned kind = WEIR_HISTOGRAM_WAIT; kind <= WEIR_HISTOGRAM_RTT; kind++) {
+        put_head(writer, metrics[kind], "histogram", histogram_helps[kind]);
+        for (size_t i = 0; i < count; i++) {
+            for (uint32_t p = 0; p < records[i].partition_count; p++) {
+                struct subject part = {records, &records[i], &records[i].partitions[p]};
+                put_histogram(writer, &part, metrics[kind], &part.partition->histograms[kind]);
+            }
+        }
     }
 }
 
 static void put_partitions(struct writer *writer, const struct weir__record *records, size_t count)
 {
-    static const char *const heads[][3] = {
-        {"weir_partition_in_use", "gauge", "Permits that a partition has, reserved or in flight."},
-        {"weir_partition_queued", "gauge", "Jobs of a partition that wait for a permit."},
-        {"weir_partition_granted_total", "counter", "Jobs and calls of a partition that got permits."},
-        {"weir_partition_shed_total", "counter", "Jobs and calls of a partition refused at the ceiling."}};
     bool any = false;
     for (size_t i = 0; i < count; i++)
         any = any || records[i].partition_count != 0;
-    for (unsigned metric = 0; any && metric < 4; metric++) {
-        put_head(writer, heads[metric][0], heads[metric][1], heads[metric][2]);
-        for (size_t i = 0; i < count; i++) {
-            for (uint32_t p = 0; p < records[i].partition_count; p++) {
-                const struct weir__record_partition *partition = &records[i].partitions[p];
-                const uint64_t values[] = {partition->in_use, partition->queued, partition->granted, partition->shed};
-                put(writer, "%s{", heads[metric][0]);
-                put_identity(writer, records, &records[i]);
-                put(writer, ",partition=");
-                put_text(writer, partition->name);
-                put(writer, "} %" PRIu64 "\n", values[metric]);
-            }
-        }
-    }
+    if (!any)
+        return;
+    put_partition_rows(writer, records, count);
+    put_partition_histograms(writer, records, count);
 }
 
 static void put_prometheus(struct writer *writer, const struct weir__record *records, size_t count)
@@ -256,8 +298,13 @@ static void put_json_partitions(struct writer *writer, const struct weir__record
         const struct weir__record_partition *partition = &record->partitions[i];
         put(writer, "%s\n    {\"name\":", i == 0 ? "" : ",");
         put_text(writer, partition->name);
-        put(writer, ",\"in_use\":%" PRIu32 ",\"queued\":%" PRIu32 ",\"granted\":%" PRIu64 ",\"shed\":%" PRIu64 "}",
-            partition->in_use, partition->queued, partition->granted, partition->shed);
+        for (unsigned row = 0; row < WEIR__PARTITION_FIGURES; row++) {
+            put(writer, ",\"%s\":", weir__partition_rows[row].field);
+            put_scaled(writer, partition->figures[row], decimals_of(&weir__partition_rows[row]));
+        }
+        put_json_histogram(writer, "queue_wait", &partition->histograms[WEIR_HISTOGRAM_WAIT]);
+        put_json_histogram(writer, "rtt", &partition->histograms[WEIR_HISTOGRAM_RTT]);
+        put(writer, "}");
     }
     put(writer, "]");
 }
@@ -274,6 +321,8 @@ static void put_json_record(struct writer *writer, const struct weir__record *re
     put_member(writer, "mode", record->mode);
     put_member(writer, "phase", record->phase);
     put_member(writer, "reason", record->reason);
+    if (is_pool)
+        put_member(writer, "depth_term", record->depth_term);
     for (unsigned row = 0; row < WEIR__FIGURES; row++) {
         if (weir__figure_rows[row].of_pools && !is_pool)
             continue;

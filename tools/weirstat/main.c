@@ -19,7 +19,7 @@
 #include "weirstat.h"
 
 enum { STATUS_SHOWN = 0, STATUS_NOTHING = 1, STATUS_USAGE = 2, STATUS_FAILED = 3 };
-enum format { TABLE, JSON, PROMETHEUS, EXPLAIN };
+enum format { TABLE, JSON, PROMETHEUS, EXPLAIN, OPTIONS };
 
 struct options {
     const char *directory;
@@ -119,6 +119,29 @@ static int show_once(const struct options *options)
     return status;
 }
 
+/* ---- what is configured ---- */
+
+static int options_now(const struct options *options)
+{
+    char text[WEIR__LIVE_OPTIONS];
+    char name[64];
+    struct look look = {0};
+    if (!take_look(options, &look))
+        return STATUS_FAILED;
+    bool shown = false;
+    for (size_t i = 0; i < look.count; i++) {
+        const struct weir__record *record = &look.records[i];
+        if (!weir__live_read_options(options->directory, record, text))
+            continue; /* it went meanwhile */
+        (void)printf("%s%u %s:\n", shown ? "\n" : "", (unsigned)record->pid,
+                     format_name(record->name, sizeof name - 1, name));
+        print_options(stdout, text);
+        shown = true;
+    }
+    forget(&look);
+    return shown ? STATUS_SHOWN : nothing(options);
+}
+
 /* ---- a view that goes on ---- */
 
 static struct history histories[HISTORY_POOLS];
@@ -160,6 +183,7 @@ static void draw(const struct options *options, const struct look *look, const s
                      format_name(record->name, 40, name), record->algorithm,
                      record->reason[0] != '\0' ? record->reason : "none");
         history_print(stdout, history, unicode);
+        print_details(stdout, record);
     }
 }
 
@@ -249,10 +273,10 @@ static int explain_now(const struct options *options)
 
 static void print_usage(FILE *out)
 {
-    (void)fputs(
-        "usage: weirstat [-d directory] [-i seconds [-c count]] [--json | --prometheus | --explain] [pid | name]\n"
-        "Shows the pools and limiters of processes that run with WEIR_STATS_DIR; see weirstat(1).\n",
-        out);
+    (void)fputs("usage: weirstat [-d directory] [-i seconds [-c count]] \n"
+                "                [--explain | --options | --json | --prometheus] [pid | name]\n"
+                "Shows the pools and limiters of processes that run with WEIR_STATS_DIR; see weirstat(1).\n",
+                out);
 }
 
 static bool parse_number(const char *text, double least, double *number)
@@ -265,11 +289,9 @@ static bool parse_number(const char *text, double least, double *number)
 /* 0, or the status to exit with; -1: help was wanted. */
 static int parse(int argc, char **argv, struct options *options)
 {
-    static const struct option words[] = {{"json", no_argument, NULL, 'j'},
-                                          {"prometheus", no_argument, NULL, 'p'},
-                                          {"explain", no_argument, NULL, 'e'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option words[] = {{"json", no_argument, NULL, 'j'},    {"prometheus", no_argument, NULL, 'p'},
+                                          {"explain", no_argument, NULL, 'e'}, {"options", no_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},    {NULL, 0, NULL, 0}};
     double count = 0;
     for (int letter; (letter = getopt_long(argc, argv, "d:i:c:h", words, NULL)) != -1;) {
         bool good = true;
@@ -292,6 +314,9 @@ static int parse(int argc, char **argv, struct options *options)
             break;
         case 'e':
             options->format = EXPLAIN;
+            break;
+        case 'o':
+            options->format = OPTIONS;
             break;
         case 'h':
             return -1;
@@ -329,6 +354,8 @@ int main(int argc, char **argv)
     (void)sigaction(SIGTERM, &action, NULL);
     if (options.format == EXPLAIN)
         status = explain_now(&options);
+    else if (options.format == OPTIONS)
+        status = options_now(&options);
     else if (options.interval_s > 0 && options.format == TABLE)
         status = watch(&options);
     else

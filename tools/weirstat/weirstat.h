@@ -47,6 +47,16 @@ double completions_per_s(const struct weir__record *record, const struct weir__r
 /* The record of the same pool in another look, or NULL. */
 const struct weir__record *find_record(const struct look *look, const struct weir__record *record);
 
+/* ---- options.c ---- */
+
+/* The effective options from the lines of a live file, as a table. */
+void print_options(FILE *out, const char *text);
+
+/* ---- demand.c: what comes, and whose it is ---- */
+
+/* One line on a pool's arrivals and what its depth comes from, then one per partition. */
+void print_details(FILE *out, const struct weir__record *record);
+
 /* ---- history.c: how figures went ---- */
 
 enum { HISTORY_LENGTH = 48, HISTORY_POOLS = 4 };
