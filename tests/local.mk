@@ -79,6 +79,7 @@ weir_test_scripts = \
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c
+include tests/fuzz/fuzz.mk
 
 noinst_LTLIBRARIES += $(weir_test_support)
 if ENABLE_TESTS
@@ -252,6 +253,7 @@ tests_check_model_SOURCES = \
 	tests/check_model.c \
 	tests/model.c \
 	tests/model.h \
+	tests/operations.c \
 	tests/job_support.c \
 	tests/job_support.h
 tests_check_model_CFLAGS = $(weir_test_cflags)
@@ -300,7 +302,7 @@ tests_figures_writer_LDADD = libweir.la
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind
 check-asan:
-	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=address,undefined name=asan
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=address,undefined,float-cast-overflow name=asan
 check-tsan:
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=thread name=tsan
 check-sanitized:
@@ -324,7 +326,7 @@ check-valgrind: $(check_PROGRAMS)
 .PHONY: check-model
 check-model:
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
-EXTRA_DIST += tests/model
+EXTRA_DIST += tests/model/check.sh tests/model/wake.pml
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null

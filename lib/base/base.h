@@ -87,7 +87,14 @@ void weir__thread_set_name(const char *name, unsigned index);
 #define WEIR__PRINTF(text_, first_)
 #endif
 
-/* Writes a line of the given level if it is within threshold (a config's log). Never under a lock. */
+/* Names and values are anybody's bytes: they must not forge lines or steer a terminal. */
+static inline char weir__harmless(char c)
+{
+    return (char)((unsigned char)c < 0x20 || c == 0x7f ? '?' : c);
+}
+
+/* Writes a line of the given level if it is within threshold (a config's log); what is not harmless in it becomes a
+ * question mark. Never under a lock. */
 void weir__log(uint32_t threshold, weir_log_level level, const char *format, ...) WEIR__PRINTF(3, 4);
 
 /* The log's lock across a fork: a child must not inherit it held by a thread that it does not have. */

@@ -158,8 +158,6 @@ void weir__environment_warn_unknown(uint32_t threshold)
         name[length] = '\0';
         if (weir__getenv(name) == NULL)
             return; /* set-user-ID: nothing of it is read */
-        for (char *at = name; *at != '\0'; at++)
-            *at = (char)((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
         int printed = snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", name);
         if (printed < 0 || (size_t)printed >= sizeof names - used) {
             names[used] = '\0';

@@ -32,6 +32,13 @@ const char *format_ns(uint64_t ns, char buffer[NUMBER_SIZE])
     return buffer;
 }
 
+uint64_t whole_ns(double ns)
+{
+    if (!(ns > 0))
+        return 0;
+    return ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
 const char *format_count(double count, char buffer[NUMBER_SIZE])
 {
     if (count < 9999.5)
