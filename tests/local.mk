@@ -80,6 +80,7 @@ TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c
 include tests/fuzz/fuzz.mk
+include tests/proof.mk
 
 noinst_LTLIBRARIES += $(weir_test_support)
 if ENABLE_TESTS

@@ -22,13 +22,13 @@
 #include <weir/time.h>
 
 /* For pthread calls that cannot fail in a correct program: a failure is a bug of this library. */
+#define WEIR__MUST(call_) weir__must((call_), #call_, __FILE__, __LINE__)
 void weir__must_fail(const char *call, const char *file, int line, int error);
-#define WEIR__MUST(call)                                             \
-    do {                                                             \
-        int must_error_ = (call);                                    \
-        if (must_error_ != 0)                                        \
-            weir__must_fail(#call, __FILE__, __LINE__, must_error_); \
-    } while (0)
+static inline void weir__must(int error, const char *call, const char *file, int line)
+{
+    if (error != 0)
+        weir__must_fail(call, file, line, error);
+}
 
 /* ---- clock.c ---- */
 

@@ -44,7 +44,7 @@ static bool is_variable_character(char c)
 static void spell_pool(const char *name, char pool[POOL_SIZE])
 {
     size_t length = 0;
-    for (; name[length] != '\0' && length < POOL_SIZE - 1; length++) {
+    for (; length < POOL_SIZE - 1 && name[length] != '\0'; length++) {
         char c = name[length];
         if (c >= 'a' && c <= 'z')
             c = (char)(c - 'a' + 'A');
