@@ -41,6 +41,7 @@ weir_test_programs = \
 	tests/check_races \
 	tests/check_fork \
 	tests/check_faults \
+	tests/check_edges \
 	tests/check_job \
 	tests/check_cancel \
 	tests/check_nested \
@@ -200,6 +201,11 @@ tests_check_faults_SOURCES = tests/check_faults.c tests/pool_support.c tests/poo
 tests_check_faults_CFLAGS = $(weir_test_cflags)
 tests_check_faults_LDADD = libweir-test.la
 tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create
+
+tests_check_edges_SOURCES = tests/check_edges.c tests/pool_support.c tests/pool_support.h
+tests_check_edges_CFLAGS = $(weir_test_cflags)
+tests_check_edges_LDADD = libweir-test.la
+tests_check_edges_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
 tests_check_job_CFLAGS = $(weir_test_cflags)
