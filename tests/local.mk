@@ -11,7 +11,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	CC='$(CC)'; export CC; CXX='$(CXX_FOR_TESTS)'; export CXX; MANDOC='$(MANDOC)'; export MANDOC; \
 	TEST_CFLAGS='$(CFLAGS) $(PTHREAD_CFLAGS) $(SANITIZER_FLAGS)'; export TEST_CFLAGS; \
-	ASAN_OPTIONS="detect_stack_use_after_return=1:$${ASAN_OPTIONS-}"; export ASAN_OPTIONS; \
+	ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:$${ASAN_OPTIONS-}"; export ASAN_OPTIONS; \
 	UBSAN_OPTIONS="print_stacktrace=1:$${UBSAN_OPTIONS-}"; export UBSAN_OPTIONS; \
 	TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:$${TSAN_OPTIONS-}"; export TSAN_OPTIONS;
 

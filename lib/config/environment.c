@@ -43,12 +43,12 @@ static bool is_variable_character(char c)
 /* The pool's name as it appears in variables: "db-1" is DB_1. */
 static void spell_pool(const char *name, char pool[POOL_SIZE])
 {
-    size_t length = 0;
-    for (; length < POOL_SIZE - 1 && name[length] != '\0'; length++) {
-        char c = name[length];
+    size_t length = strnlen(name, POOL_SIZE - 1);
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
         if (c >= 'a' && c <= 'z')
             c = (char)(c - 'a' + 'A');
-        pool[length] = (char)(is_variable_character(c) ? c : '_');
+        pool[i] = (char)(is_variable_character(c) ? c : '_');
     }
     pool[length] = '\0';
 }

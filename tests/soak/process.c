@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,18 @@ uint64_t process_rss_kib(void)
 {
     return status_line("VmRSS:");
 }
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+uint64_t process_heap_kib(void)
+{
+    return mallinfo2().uordblks / 1024;
+}
+#else
+uint64_t process_heap_kib(void)
+{
+    return 0;
+}
+#endif
 
 unsigned process_threads(void)
 {

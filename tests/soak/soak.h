@@ -50,6 +50,7 @@ void epoch_run(uint16_t port, struct request_counts *counts, unsigned number, do
 /* ---- process.c: this process' own figures ---- */
 
 uint64_t process_rss_kib(void);
+uint64_t process_heap_kib(void); /* allocated and not freed; 0 where the libc does not tell */
 unsigned process_threads(void);
 unsigned process_descriptors(void);
 

@@ -56,7 +56,7 @@ const char *format_name(const char *name, size_t width, char *buffer)
 {
     size_t i = 0;
     for (; i < width && name[i] != '\0'; i++)
-        buffer[i] = name[i] >= 0x20 && name[i] < 0x7f ? name[i] : '?';
+        buffer[i] = (char)(name[i] >= 0x20 && name[i] < 0x7f ? name[i] : '?');
     buffer[i] = '\0';
     return buffer;
 }
