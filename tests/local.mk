@@ -329,11 +329,11 @@ check-valgrind: $(check_PROGRAMS)
 	    --leak-check=full --errors-for-leak-kinds=definite,indirect ./$$test || exit 1; \
 	done
 
-# The model of the wake-ups and its faults, with Spin: minutes, so not a part of the suite.
+# The models of wake-ups, of the ends of jobs and of a fork, and their faults, with Spin: minutes, so not a part of the suite.
 .PHONY: check-model
 check-model:
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
-EXTRA_DIST += tests/model/check.sh tests/model/wake.pml
+EXTRA_DIST += tests/model/check.sh tests/model/ends.pml tests/model/fork.pml tests/model/wake.pml
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null
