@@ -11,7 +11,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	CC='$(CC)'; export CC; CXX='$(CXX_FOR_TESTS)'; export CXX; MANDOC='$(MANDOC)'; export MANDOC; \
 	TEST_CFLAGS='$(CFLAGS) $(PTHREAD_CFLAGS) $(SANITIZER_FLAGS)'; export TEST_CFLAGS; \
-	ASAN_OPTIONS="detect_stack_use_after_return=1:$${ASAN_OPTIONS-}"; export ASAN_OPTIONS; \
+	ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:$${ASAN_OPTIONS-}"; export ASAN_OPTIONS; \
 	UBSAN_OPTIONS="print_stacktrace=1:$${UBSAN_OPTIONS-}"; export UBSAN_OPTIONS; \
 	TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:$${TSAN_OPTIONS-}"; export TSAN_OPTIONS;
 
@@ -41,6 +41,7 @@ weir_test_programs = \
 	tests/check_races \
 	tests/check_fork \
 	tests/check_faults \
+	tests/check_edges \
 	tests/check_job \
 	tests/check_cancel \
 	tests/check_nested \
@@ -82,6 +83,8 @@ weir_test_scripts = \
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
 EXTRA_DIST += tests/consumer.c
+include tests/fuzz/fuzz.mk
+include tests/proof.mk
 
 noinst_LTLIBRARIES += $(weir_test_support)
 if ENABLE_TESTS
@@ -206,6 +209,11 @@ tests_check_faults_CFLAGS = $(weir_test_cflags)
 tests_check_faults_LDADD = libweir-test.la
 tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create
 
+tests_check_edges_SOURCES = tests/check_edges.c tests/pool_support.c tests/pool_support.h
+tests_check_edges_CFLAGS = $(weir_test_cflags)
+tests_check_edges_LDADD = libweir-test.la
+tests_check_edges_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+
 tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
 tests_check_job_CFLAGS = $(weir_test_cflags)
 tests_check_job_LDADD = libweir-test.la
@@ -259,6 +267,7 @@ tests_check_model_SOURCES = \
 	tests/check_model.c \
 	tests/model.c \
 	tests/model.h \
+	tests/operations.c \
 	tests/job_support.c \
 	tests/job_support.h
 tests_check_model_CFLAGS = $(weir_test_cflags)
@@ -307,7 +316,7 @@ tests_figures_writer_LDADD = libweir.la
 # The same suites with a sanitizer, in a build of their own from what a tarball would hold.
 .PHONY: check-asan check-tsan check-valgrind
 check-asan:
-	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=address,undefined name=asan
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=address,undefined,float-cast-overflow name=asan
 check-tsan:
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check-sanitized sanitizer=thread name=tsan
 check-sanitized:
@@ -327,11 +336,11 @@ check-valgrind: $(check_PROGRAMS)
 	    --leak-check=full --errors-for-leak-kinds=definite,indirect ./$$test || exit 1; \
 	done
 
-# The model of the wake-ups and its faults, with Spin: minutes, so not a part of the suite.
+# The models of wake-ups, of the ends of jobs and of a fork, and their faults, with Spin: minutes, so not a part of the suite.
 .PHONY: check-model
 check-model:
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
-EXTRA_DIST += tests/model
+EXTRA_DIST += tests/model/check.sh tests/model/ends.pml tests/model/fork.pml tests/model/wake.pml
 
 clean-local:
 	-chmod -R u+w check-asan check-tsan 2>/dev/null

@@ -48,7 +48,12 @@ static void on_done(weir_job *job)
 
 unsigned below(unsigned bound)
 {
-    return (unsigned)(weir_test_random(&model.random) % bound);
+    if (!model.is_chosen)
+        return (unsigned)(weir_test_random(&model.random) % bound);
+    if (model.choices_left == 0)
+        return 0;
+    model.choices_left--;
+    return *model.choices++ % bound;
 }
 
 /* ---- the model's rules ---- */
@@ -585,9 +590,12 @@ void fill(struct slot *slot)
 
 void model_open(unsigned number)
 {
-    uint64_t random = model.random;
+    struct model before = model;
     memset(&model, 0, sizeof model);
-    model.random = random;
+    model.random = before.random;
+    model.is_chosen = before.is_chosen;
+    model.choices = before.choices;
+    model.choices_left = before.choices_left;
     model.groups = number % 2 == 0 ? 1 : GROUPS;
     model.limit = 1 + below(MOST_LIMIT);
     model.depth = below(4) == 0 ? 0 : below(12);

@@ -63,6 +63,9 @@ struct direct {
 struct model {
     weir_pool *pool;
     uint64_t random;
+    bool is_chosen; /* what is random comes from here, until nothing is left, then it is 0: */
+    const uint8_t *choices;
+    size_t choices_left;
     unsigned groups; /* 1: no partitions, and jobs have weights */
     struct slot slots[SLOTS];
     struct direct direct[PERMITS];
@@ -96,6 +99,13 @@ unsigned below(unsigned bound);
 /* A new pool and its model; and the end of both: everything that is left runs or is cancelled. */
 void model_open(unsigned number);
 void model_close(void);
+
+/* ---- operations.c ---- */
+
+/* One random operation on pool and model. */
+void operate(void);
+/* Afterwards nobody holds permits or waits for them but jobs and their submitters. */
+void send_callers_home(void);
 
 /* ---- what the model says ---- */
 

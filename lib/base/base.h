@@ -22,13 +22,13 @@
 #include <weir/time.h>
 
 /* For pthread calls that cannot fail in a correct program: a failure is a bug of this library. */
+#define WEIR__MUST(call_) weir__must((call_), #call_, __FILE__, __LINE__)
 void weir__must_fail(const char *call, const char *file, int line, int error);
-#define WEIR__MUST(call)                                             \
-    do {                                                             \
-        int must_error_ = (call);                                    \
-        if (must_error_ != 0)                                        \
-            weir__must_fail(#call, __FILE__, __LINE__, must_error_); \
-    } while (0)
+static inline void weir__must(int error, const char *call, const char *file, int line)
+{
+    if (error != 0)
+        weir__must_fail(call, file, line, error);
+}
 
 /* ---- clock.c ---- */
 
@@ -91,7 +91,14 @@ void weir__thread_set_name(const char *name, unsigned index);
 #define WEIR__PRINTF(text_, first_)
 #endif
 
-/* Writes a line of the given level if it is within threshold (a config's log). Never under a lock. */
+/* Names and values are anybody's bytes: they must not forge lines or steer a terminal. */
+static inline char weir__harmless(char c)
+{
+    return (char)((unsigned char)c < 0x20 || c == 0x7f ? '?' : c);
+}
+
+/* Writes a line of the given level if it is within threshold (a config's log); what is not harmless in it becomes a
+ * question mark. Never under a lock. */
 void weir__log(uint32_t threshold, weir_log_level level, const char *format, ...) WEIR__PRINTF(3, 4);
 
 /* The log's lock across a fork: a child must not inherit it held by a thread that it does not have. */

@@ -33,6 +33,8 @@ void weir__log(uint32_t threshold, weir_log_level level, const char *format, ...
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    for (char *at = line; *at != '\0'; at++)
+        *at = weir__harmless(*at);
 
     WEIR__MUST(pthread_mutex_lock(&sink_mutex));
     weir_log_fn *log = sink;

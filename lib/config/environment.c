@@ -43,12 +43,12 @@ static bool is_variable_character(char c)
 /* The pool's name as it appears in variables: "db-1" is DB_1. */
 static void spell_pool(const char *name, char pool[POOL_SIZE])
 {
-    size_t length = 0;
-    for (; name[length] != '\0' && length < POOL_SIZE - 1; length++) {
-        char c = name[length];
+    size_t length = strnlen(name, POOL_SIZE - 1);
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
         if (c >= 'a' && c <= 'z')
             c = (char)(c - 'a' + 'A');
-        pool[length] = (char)(is_variable_character(c) ? c : '_');
+        pool[i] = (char)(is_variable_character(c) ? c : '_');
     }
     pool[length] = '\0';
 }
@@ -158,8 +158,6 @@ void weir__environment_warn_unknown(uint32_t threshold)
         name[length] = '\0';
         if (weir__getenv(name) == NULL)
             return; /* set-user-ID: nothing of it is read */
-        for (char *at = name; *at != '\0'; at++)
-            *at = (char)((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
         int printed = snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", name);
         if (printed < 0 || (size_t)printed >= sizeof names - used) {
             names[used] = '\0';

@@ -37,12 +37,6 @@ static void add(struct text *text, const char *format, ...)
         text->used = text->size - 1;
 }
 
-/* Environment values are anybody's bytes: they must not forge lines or steer a terminal. */
-static char harmless(char c)
-{
-    return (char)((unsigned char)c < 0x20 || c == 0x7f ? '?' : c);
-}
-
 /* The locale's decimal point, whatever its length, becomes a point. */
 static void normalize_point(char *number)
 {
@@ -198,16 +192,12 @@ void weir__option_accepts(const struct weir__option *option, bool portable, char
 void weir__option_refuse(uint32_t threshold, const char *label, const char *text, const struct weir__option *option,
                          const char *reason)
 {
-    char shown[SHOWN + 1];
-    size_t length = 0;
-    for (; length < SHOWN && text[length] != '\0'; length++)
-        shown[length] = harmless(text[length]);
-    shown[length] = '\0';
+    bool is_long = strlen(text) > SHOWN;
     char accepts[WEIR__ACCEPTS_SIZE];
     weir__option_accepts(option, false, accepts);
     bool has_reason = reason[0] != '\0';
-    weir__log(threshold, WEIR_LOG_ERROR, "%s=\"%s%s\" is not accepted%s%s%s: %s", label, shown,
-              text[length] != '\0' ? "..." : "", has_reason ? " (" : "", reason, has_reason ? ")" : "", accepts);
+    weir__log(threshold, WEIR_LOG_ERROR, "%s=\"%.*s%s\" is not accepted%s%s%s: %s", label, (int)SHOWN, text,
+              is_long ? "..." : "", has_reason ? " (" : "", reason, has_reason ? ")" : "", accepts);
 }
 
 uint32_t weir__config_threshold(const weir_config *config)
@@ -291,7 +281,7 @@ static bool print_options(const weir_config *config, FILE *out)
         if (fprintf(out, "%-17s ", option->name) < 0)
             written = false;
         for (const char *at = value; *at != '\0'; at++)
-            if (fputc(harmless(*at), out) == EOF)
+            if (fputc(weir__harmless(*at), out) == EOF)
                 written = false;
         int padding = strlen(value) < 10 ? 10 - (int)strlen(value) : 0;
         if (fprintf(out, "%*s %s%s\n", padding, "", origin, weir__option_is_live(option, config) ? ", live" : "") < 0)
@@ -331,7 +321,10 @@ void weir__config_display(const weir_config *config, const char *kind, const cha
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
     if (memory != NULL) {
-        (void)fprintf(memory, "weir: %s \"%s\" configuration\n", kind, name != NULL ? name : "default");
+        (void)fprintf(memory, "weir: %s \"", kind);
+        for (const char *at = name != NULL ? name : "default"; *at != '\0'; at++)
+            (void)fputc(weir__harmless(*at), memory);
+        (void)fputs("\" configuration\n", memory);
         (void)print_options(config, memory);
         /* stderr has no buffer, so one call is one piece between the lines of other threads. */
         if (fclose(memory) == 0)

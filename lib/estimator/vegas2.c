@@ -185,7 +185,7 @@ static bool settled(struct vegas2 *v, const weir_sample *sample)
         v->falling = false;
         double open = (double)sample->start_ns + SETTLE * weir__vegas2_expected_rtt(v);
         if (open > (double)v->open_ns)
-            v->open_ns = (uint64_t)open;
+            v->open_ns = weir__trunc_u64(open);
         restart_window(v, v->open_ns);
     }
     if (v->phase == HIGH_PHASE && v->interval != 0 && wall_ns(v) >= v->due_ns)
@@ -315,7 +315,7 @@ static void vegas2_restart(void *state, uint64_t now_ns)
     v->outcomes = 0;
     v->drops = 0;
     v->rising = v->windows > 0;
-    uint64_t settled_ns = now_ns + (v->rising ? (uint64_t)(SETTLE * weir__vegas2_expected_rtt(v)) : 0);
+    uint64_t settled_ns = weir__add_u64(now_ns, v->rising ? weir__trunc_u64(SETTLE * weir__vegas2_expected_rtt(v)) : 0);
     if (v->open_ns < settled_ns)
         v->open_ns = settled_ns;
     v->moved_ns = now_ns;

@@ -3,9 +3,10 @@
 
 /* What vegas2 knows, and where that puts the limit. */
 
-#include "estimator/vegas2_parts.h"
-
 #include <math.h>
+
+#include "estimator/estimator.h"
+#include "estimator/vegas2_parts.h"
 
 double weir__vegas2_surprise(const struct estimate *estimate, double observed, double se)
 {
@@ -69,7 +70,8 @@ void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
         v->reason = reason;
     v->open_ns = v->now_ns;
     if (fabs(floor(v->limit) - floor(old)) > 0.03 * old)
-        v->open_ns += (uint64_t)((v->limit > old ? SETTLE_UP : SETTLE) * weir__vegas2_expected_rtt(v));
+        v->open_ns = weir__add_u64(
+            v->open_ns, weir__trunc_u64((v->limit > old ? SETTLE_UP : SETTLE) * weir__vegas2_expected_rtt(v)));
     if (floor(v->limit) < floor(old)) {
         v->falling = true;
         v->cut_ns = v->now_ns;

@@ -278,7 +278,7 @@ static int wait_for(weir_pool *pool, weir_job *job, uint64_t deadline_ns, struct
     weir__caller_destroy(&waiter);
     if (nested)
         leave_nested(pool);
-    return verdict;
+    return verdict; /* who decided it took it off the list. NOLINT(clang-analyzer-core.StackAddressEscape) */
 }
 
 int weir_job_wait(weir_job *job, uint64_t deadline_ns)

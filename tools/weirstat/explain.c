@@ -115,7 +115,7 @@ static void latency(struct explanation *explanation)
     if (usual_ns > 0 && recent_ns >= 1.5 * usual_ns)
         say(explanation, "degraded",
             "the downstream has degraded: calls now take %s, %.1f times the %s that is the median since the start",
-            format_ns((uint64_t)recent_ns, text[0]), recent_ns / usual_ns, format_ns((uint64_t)usual_ns, text[1]));
+            format_ns(whole_ns(recent_ns), text[0]), recent_ns / usual_ns, format_ns(whole_ns(usual_ns), text[1]));
 }
 
 static void failures(struct explanation *explanation)
@@ -199,10 +199,11 @@ static unsigned turns(const struct observation *seen)
 static void limit(struct explanation *explanation)
 {
     unsigned count = turns(explanation->seen);
+    char reason[sizeof explanation->last->reason];
     if (count >= 4)
         say(explanation, "oscillates",
             "the limit oscillates: it turned round %u times, by more than a quarter (last reason: %s)", count,
-            explanation->last->reason);
+            format_name(explanation->last->reason, sizeof reason - 1, reason));
     if (now(explanation, WEIR__FIGURE_FROZEN) != 0)
         say(explanation, "frozen", "the limit is frozen: the program has not thawed it yet");
     if (explanation->last->mode[0] == 'm')

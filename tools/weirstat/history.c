@@ -63,10 +63,10 @@ static void print_line(FILE *out, const char *title, const double *values, unsig
     char now[NUMBER_SIZE];
     char most[NUMBER_SIZE];
     double last = count > 0 ? values[count - 1] : 0;
-    (void)fprintf(out, "  %-9s %6s |", title, is_time ? format_ns((uint64_t)last, now) : format_count(last, now));
+    (void)fprintf(out, "  %-9s %6s |", title, is_time ? format_ns(whole_ns(last), now) : format_count(last, now));
     for (unsigned i = 0; i < HISTORY_LENGTH; i++)
         (void)fputs(i < count ? level(values[i], top, unicode) : " ", out);
-    (void)fprintf(out, "| %s\n", is_time ? format_ns((uint64_t)top, most) : format_count(top, most));
+    (void)fprintf(out, "| %s\n", is_time ? format_ns(whole_ns(top), most) : format_count(top, most));
 }
 
 void history_print(FILE *out, const struct history *history, bool unicode)

@@ -166,7 +166,6 @@ static struct history *history_of(const struct look *look, const struct weir__re
 static void draw(const struct options *options, const struct look *look, const struct look *before, bool unicode)
 {
     char text[32] = "";
-    char name[41];
     time_t seconds = time(NULL);
     struct tm local;
     if (localtime_r(&seconds, &local) != NULL)
@@ -179,9 +178,7 @@ static void draw(const struct options *options, const struct look *look, const s
         if (history == NULL)
             continue;
         history_add(history, record, find_record(before, record));
-        (void)printf("\n%u %s: %s, last change of the limit: %s\n", (unsigned)record->pid,
-                     format_name(record->name, 40, name), record->algorithm,
-                     record->reason[0] != '\0' ? record->reason : "none");
+        print_title(stdout, record);
         history_print(stdout, history, unicode);
         print_details(stdout, record);
     }

@@ -61,3 +61,14 @@ void print_table_row(FILE *out, const struct weir__record *record, const struct 
         format_count(completions_per_s(record, before), text[6]),
         format_count((double)figures[WEIR__FIGURE_SHED], text[7]), format_name(record->phase, PHASE_WIDTH, phase));
 }
+
+void print_title(FILE *out, const struct weir__record *record)
+{
+    char name[41];
+    char algorithm[sizeof record->algorithm];
+    char reason[sizeof record->reason];
+    (void)fprintf(out, "\n%u %s: %s, last change of the limit: %s\n", (unsigned)record->pid,
+                  format_name(record->name, sizeof name - 1, name),
+                  format_name(record->algorithm, sizeof algorithm - 1, algorithm),
+                  record->reason[0] != '\0' ? format_name(record->reason, sizeof reason - 1, reason) : "none");
+}

@@ -32,6 +32,13 @@ const char *format_ns(uint64_t ns, char buffer[NUMBER_SIZE])
     return buffer;
 }
 
+uint64_t whole_ns(double ns)
+{
+    if (!(ns > 0))
+        return 0;
+    return ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
 const char *format_count(double count, char buffer[NUMBER_SIZE])
 {
     if (count < 9999.5)
@@ -49,7 +56,7 @@ const char *format_name(const char *name, size_t width, char *buffer)
 {
     size_t i = 0;
     for (; i < width && name[i] != '\0'; i++)
-        buffer[i] = name[i] >= 0x20 && name[i] < 0x7f ? name[i] : '?';
+        buffer[i] = (char)(name[i] >= 0x20 && name[i] < 0x7f ? name[i] : '?');
     buffer[i] = '\0';
     return buffer;
 }

@@ -25,6 +25,9 @@ enum { NUMBER_SIZE = 16 };
 /* Six characters or less: 850us, 1.25ms, 12.5s, 3h05m; "-" for 0. */
 const char *format_ns(uint64_t ns, char buffer[NUMBER_SIZE]);
 
+/* As a whole number: the nearest that there is. */
+uint64_t whole_ns(double ns);
+
 /* Six characters or less: 950, 12.3k, 4.56M. */
 const char *format_count(double count, char buffer[NUMBER_SIZE]);
 
@@ -37,6 +40,9 @@ void print_table_head(FILE *out);
 
 /* before is the same pool's record of the look before, or NULL. */
 void print_table_row(FILE *out, const struct weir__record *record, const struct weir__record *before);
+
+/* The line above a pool's history. */
+void print_title(FILE *out, const struct weir__record *record);
 
 /* Successful, ignored and dropped calls together. */
 uint64_t ended(const struct weir__record *record);
