@@ -3,6 +3,7 @@
 
 include bench/common/common.mk
 include bench/demo/demo.mk
+include bench/downstream/downstream.mk
 include bench/examples/examples.mk
 include bench/peers/peers.mk
 include bench/sim/sim.mk
