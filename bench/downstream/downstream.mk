@@ -28,10 +28,13 @@ bench_downstream_downstream_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench/comm
 	'-DDOWNSTREAM_PLOT_SCRIPT="$(abs_srcdir)/bench/downstream/downstream.gp"' \
 	'-DFLEET_PLOT_SCRIPT="$(abs_srcdir)/bench/downstream/fleet.gp"' $(DOWNSTREAM_CPPFLAGS)
 bench_downstream_downstream_LDADD = libweir.la $(DOWNSTREAM_LIBS) -lm
-EXTRA_DIST += bench/downstream/downstream.gp bench/downstream/fleet.gp
+EXTRA_DIST += bench/downstream/check.sh bench/downstream/downstream.gp bench/downstream/fleet.gp
 CLEANFILES += bench/downstream/downstream$(EXEEXT)
 
 # make bench-downstream DOWNSTREAM_FLAGS="--rounds 3 http"
-.PHONY: bench-downstream
+.PHONY: bench-downstream check-downstream
 bench-downstream: bench/downstream/downstream$(EXEEXT)
 	$(AM_V_at)bench/downstream/downstream$(EXEEXT) $(DOWNSTREAM_FLAGS)
+# That every part runs and cleans up after itself: minutes, and servers, so not a part of the suite.
+check-downstream: bench/downstream/downstream$(EXEEXT)
+	$(AM_V_at)top_builddir='$(abs_top_builddir)' $(SHELL) $(srcdir)/bench/downstream/check.sh

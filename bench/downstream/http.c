@@ -127,7 +127,7 @@ static int first_answer(const struct place *place)
 static int start(const struct place *place)
 {
     if (!program_exists("nginx")) {
-        printf("http: skipped: nginx is not installed (Debian: nginx-light)\n");
+        printf("http: skipped: nginx is not installed (Debian: nginx)\n");
         return ENOTSUP;
     }
     unsigned port = 0;

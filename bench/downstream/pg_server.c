@@ -122,6 +122,7 @@ enum ending pg_call(PGconn **connection, uint64_t random, const struct pg_work *
     const char *const values[] = {account, sleep_s, accounts};
     snprintf(account, sizeof account, "%u", (unsigned)(random >> 8) % PG_ACCOUNTS + 1);
     snprintf(sleep_s, sizeof sleep_s, "%u.%03u", work->sleep_ms / 1000, work->sleep_ms % 1000);
+    snprintf(accounts, sizeof accounts, "%u", work->accounts);
     PGresult *result = PQexecPrepared(*connection, random % 4 == 0 ? "transfer" : "inquire", 3, values, NULL, NULL, 0);
     enum ending ending = ending_of(result);
     PQclear(result);
