@@ -21,12 +21,12 @@ do for [i = 1:words(starts)] {
 do for [kind in "png svg"] {
     if (kind eq "png") {
         if (strstrt(GPVAL_TERMINALS, "pngcairo") > 0) {
-            set terminal pngcairo size 1300,1000 font "sans,10" background "white"
+            set terminal pngcairo size 1300,1000 noenhanced font "sans,10" background "white"
         } else {
-            set terminal png size 1300,1000
+            set terminal png size 1300,1000 noenhanced
         }
     } else {
-        set terminal svg size 1300,1000 font "sans,10" background "white"
+        set terminal svg size 1300,1000 noenhanced font "sans,10" background "white"
     }
     set output sprintf("%s/downstream-%s.%s", directory, part, kind)
     set multiplot layout 3,1 title part margins 0.07,0.86,0.06,0.93 spacing 0.05
