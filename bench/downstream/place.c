@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,6 @@
 #include "downstream.h"
 
 #define STOP_PATIENCE_NS (5 * NS_PER_S)
-/* Servers make way for the process that measures. */
-#define SERVER_NICE      5
 
 /* Servers refuse to run as root, or should not. */
 static int choose_user(struct place *place)
@@ -136,7 +133,6 @@ static void become(const struct place *place, const struct spawn *spawn, pid_t p
     char log[256];
     snprintf(log, sizeof log, "%s/%s.log", place->path, spawn->name);
     setpgid(0, 0); /* Ctrl-C is for us, who then end it in order */
-    (void)setpriority(PRIO_PROCESS, 0, SERVER_NICE);
     if (place->user != geteuid() && (setgroups(0, NULL) != 0 || setgid(place->group) != 0 || setuid(place->user) != 0))
         _exit(127);
     prctl(PR_SET_PDEATHSIG, spawn->end_signal); /* after setuid, which clears it */

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libpq before a PostgreSQL, with a connection per worker. A call waits for 10 ms and computes for about one, so that
- * the processors' time is the bottleneck; the server runs at a lower priority than this process, so that the load
- * generator is not. */
+/* libpq before a PostgreSQL, with a connection per worker. A call waits for 10 ms and computes for about one, in the
+ * server, so that the processors' time is the bottleneck; what the load generator takes of it the report says. */
 #include <errno.h>
 
 #include "downstream.h"
