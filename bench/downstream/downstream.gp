@@ -12,7 +12,7 @@ set border 3 linecolor rgb "#666666"
 set tics nomirror out
 set grid ytics linecolor rgb "#dddddd"
 set key outside right center samplen 1.5 spacing 1.2 width -2
-set xrange [0:duration]
+set xrange [-0.08 * duration:duration]
 do for [i = 1:words(starts)] {
     start = real(word(starts, i))
     set arrow i from first start, graph 0 to first start, graph 1 nohead linestyle 9

@@ -198,6 +198,7 @@ struct result {
     struct reading *readings;
     size_t reading_count, reading_capacity;
     double seconds;              /* all of it */
+    double warm_s;               /* until the first phase begins, where times are 0 */
     double phase_at[PHASES_MAX]; /* when each begins, s */
     double generator_cpu;        /* of this process, in processors */
 };

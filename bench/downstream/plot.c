@@ -49,7 +49,7 @@ static char *assignments(const struct outcome *outcome)
     if (out == NULL)
         return NULL;
     fprintf(out, "directory='%s'; part='%s'; duration=%.3f; best=%u; starts='", outcome->options->output, part->name,
-            outcome->results[0].seconds, outcome->sweep.best);
+            outcome->results[0].seconds - outcome->results[0].warm_s, outcome->sweep.best);
     for (size_t i = 0; i < part->phase_count; i++)
         if (!part->phases[i].absent)
             fprintf(out, "%.3f ", outcome->results[0].phase_at[i]);

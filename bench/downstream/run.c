@@ -9,11 +9,13 @@
 
 #include "downstream.h"
 
-#define TICK_NS  (NS_PER_S / 5)
-#define DRAIN_NS (20 * NS_PER_S)
-/* Of a measured phase: before the first, and after each, nothing is measured, but for the pictures. */
-#define WARM     0.4
-#define REST     0.25
+#define TICK_NS       (NS_PER_S / 5)
+#define DRAIN_NS      (20 * NS_PER_S)
+/* Of a measured phase: before the first, and after each, nothing is measured, but for the pictures. An adaptive pool
+ * looks around more often at first, which is not what the quiet phase is about. */
+#define WARM          0.4
+#define WARM_ADAPTIVE 2.0
+#define REST          0.25
 
 /* A stretch of time in one phase. */
 struct stretch {
@@ -32,10 +34,10 @@ struct run {
     FILE *trace;
 };
 
-static size_t plan(const struct part *part, double seconds, struct stretch *stretches)
+static size_t plan(const struct part *part, double warm_s, double seconds, struct stretch *stretches)
 {
     size_t count = 0;
-    stretches[count++] = (struct stretch){0, false, WARM * seconds};
+    stretches[count++] = (struct stretch){0, false, warm_s};
     for (size_t i = 0; i < part->phase_count; i++) {
         if (part->phases[i].absent)
             continue;
@@ -89,7 +91,7 @@ static int tick(struct run *run, const struct stretch *stretch)
     double seconds = (double)(now - run->tick_ns) / NS_PER_S;
     const struct tally *tally = &run->figures.tally;
     *reading = (struct reading){
-        .at_s = (double)(now - run->load.start_ns) / NS_PER_S,
+        .at_s = (double)(now - run->load.start_ns) / NS_PER_S - run->result->warm_s,
         .phase = stretch->phase,
         .limit = stats.limit,
         .in_flight = stats.in_flight,
@@ -125,7 +127,8 @@ static int drive(struct run *run, const struct stretch *stretches, size_t count)
     for (size_t i = 0; i < count; i++) {
         int error = run->part->enter(stretches[i].phase);
         if (stretches[i].measured)
-            run->result->phase_at[stretches[i].phase] = (double)(boundary - run->load.start_ns) / NS_PER_S;
+            run->result->phase_at[stretches[i].phase] =
+                (double)(boundary - run->load.start_ns) / NS_PER_S - run->result->warm_s;
         run->stretch_at_s = (double)boundary / NS_PER_S;
         boundary += (uint64_t)(stretches[i].seconds * (double)NS_PER_S);
         for (bool ended = false; error == 0 && !ended;) {
@@ -157,9 +160,9 @@ static void write_change(const weir_trace_event *event, void *arg)
 {
     struct run *run = arg;
     fprintf(run->trace, "%.4f %u -> %u %s %s R %.3f R0 %.3f X %.1f N %u\n",
-            ((double)event->time_ns - (double)run->load.start_ns) / NS_PER_S, event->old_limit, event->new_limit,
-            event->phase, event->reason, (double)event->rtt_ns / NS_PER_MS, (double)event->rtt_noload_ns / NS_PER_MS,
-            event->throughput, event->in_flight);
+            ((double)event->time_ns - (double)run->load.start_ns) / NS_PER_S - run->result->warm_s, event->old_limit,
+            event->new_limit, event->phase, event->reason, (double)event->rtt_ns / NS_PER_MS,
+            (double)event->rtt_noload_ns / NS_PER_MS, event->throughput, event->in_flight);
 }
 
 static int open_trace(struct run *run, const struct options *options, weir_config *config)
@@ -194,7 +197,8 @@ static int wind_up(struct run *run, int error)
 static int run_configured(struct run *run, const weir_config *config, double seconds)
 {
     struct stretch stretches[2 * PHASES_MAX + 1];
-    size_t count = plan(run->part, seconds, stretches);
+    run->result->warm_s = seconds * (run->result->kind.algorithm == WEIR_FIXED ? WARM : WARM_ADAPTIVE);
+    size_t count = plan(run->part, run->result->warm_s, seconds, stretches);
     int error = weir_pool_create(&run->load.pool, run->part->name, config);
     if (error != 0)
         return bench_complain("the pool cannot be created", weir_strerror(error));
