@@ -73,9 +73,12 @@ done
 
 # Interrupted as soon as there is something to clean up, and later.
 for part in http postgresql redis cpu; do
-    for delay in 0.3 6; do
+    for delay in 0 6; do
         "$downstream" --output "$output" --pools 4 "$part" >"$output/log" 2>&1 &
         pid=$!
+        until [ -n "$(ls "$TMPDIR")" ] || ! kill -0 "$pid" 2>/dev/null; do
+            sleep 0.02
+        done
         sleep "$delay"
         kill -INT "$pid" 2>/dev/null
         wait "$pid"
