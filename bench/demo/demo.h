@@ -4,14 +4,17 @@
 #define WEIR_DEMO_H
 
 /* The demo sends one open-loop load of HTTP requests through two pools, one after the other, while the server behind
- * them loses capacity, slows down and recovers. It consists of main.c       the two runs and their order options.c the
- * command line and the two plans (own server with its phases, a given URL without) server.c     the server, a process
- * of its own downstream.c starting, steering and ending that process http.c       one blocking GET load.c arrivals, the
- * job, what it measured run.c        one run: server, pool, load and view from start to end view.c       the live view
+ * them loses capacity, slows down and recovers. It consists of
+ *     main.c       the two runs and their order
+ *     options.c    the command line and the two plans (own server with its phases, a given URL without)
+ *     http.c       one blocking GET
+ *     load.c       arrivals, the job, what it measured
+ *     run.c        one run: server, pool, load and view from start to end
+ *     view.c       the live view
  *     report.c     the closing table and the verdict
  *     plot.c       the data files and the picture
- *     histogram.c  latencies in log-linear buckets
- * Times are ns of the monotonic clock, latencies in histograms us. */
+ * and of the server, a process of its own, in bench/common. Times are ns of the monotonic clock, latencies in
+ * histograms us. */
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -25,25 +28,7 @@
 
 #include <weir.h>
 
-#define NS_PER_US 1000ull
-#define NS_PER_MS 1000000ull
-#define NS_PER_S  1000000000ull
-
-/* --- histogram.c ------------------------------------------------------------------------------------------------ */
-
-/* 64 linear buckets per power of two: a quantile is off by less than 1 %. The last bucket takes all above 2^35 us. */
-#define HISTOGRAM_SUB     64u
-#define HISTOGRAM_OCTAVES 30u
-#define HISTOGRAM_BUCKETS (HISTOGRAM_SUB * HISTOGRAM_OCTAVES)
-
-struct histogram {
-    uint64_t count;
-    uint32_t bucket[HISTOGRAM_BUCKETS];
-};
-
-void histogram_add(struct histogram *histogram, uint64_t us);
-void histogram_merge(struct histogram *into, const struct histogram *from);
-double histogram_quantile_ms(const struct histogram *histogram, double quantile); /* 0 when empty */
+#include "common.h"
 
 /* --- options.c -------------------------------------------------------------------------------------------------- */
 
@@ -86,31 +71,6 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 /* Where the phase begins, in seconds from the start; phase_count gives the end. */
 double plan_start_s(const struct plan *plan, size_t phase, double duration_s);
 
-/* --- server.c, downstream.c ------------------------------------------------------------------------------------- */
-
-#define SERVER_MODE "--server" /* followed by the descriptor of the control socket */
-
-/* The server's main: serves until the control socket ends. Control lines are "serve HANDLERS SERVICE_US", each answered
- * by "ok" or "error …"; the first line it sends is "listening PORT". */
-int server_main(int control);
-
-struct downstream {
-    pid_t pid;   /* 0: none */
-    int control; /* -1: none */
-    struct sockaddr_in address;
-};
-
-#define DOWNSTREAM_NONE         \
-    {                           \
-        .pid = 0, .control = -1 \
-    }
-
-/* All return 0 or an errno value, having said on stderr what failed. */
-int downstream_start(struct downstream *downstream);
-int downstream_serve(struct downstream *downstream, unsigned handlers, unsigned service_us);
-bool downstream_ended(struct downstream *downstream); /* it should not have: says how */
-void downstream_stop(struct downstream *downstream);
-
 /* --- http.c ----------------------------------------------------------------------------------------------------- */
 
 struct target {
@@ -120,7 +80,7 @@ struct target {
     char request[2048];
 };
 
-void target_of_downstream(struct target *target, const struct downstream *downstream);
+void target_of_server(struct target *target, const struct server_process *server);
 /* Resolves the URL and connects once to see that somebody listens. Says on stderr what failed. */
 int target_of_url(struct target *target, const struct url *url);
 
@@ -179,10 +139,6 @@ struct load {
 
 int load_start(struct load *load);
 void load_join(struct load *load);
-/* Sleeps until then or the next signal. */
-void sleep_until(uint64_t deadline_ns);
-/* A small generator (splitmix64): the same arrivals in every run. [0, 1) */
-double random_uniform(uint64_t *state);
 
 /* --- run.c ------------------------------------------------------------------------------------------------------ */
 

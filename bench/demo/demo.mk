@@ -3,9 +3,8 @@
 
 noinst_PROGRAMS += bench/demo/demo
 bench_demo_demo_SOURCES = \
+	$(bench_common_sources) \
 	bench/demo/demo.h \
-	bench/demo/downstream.c \
-	bench/demo/histogram.c \
 	bench/demo/http.c \
 	bench/demo/load.c \
 	bench/demo/main.c \
@@ -13,10 +12,10 @@ bench_demo_demo_SOURCES = \
 	bench/demo/plot.c \
 	bench/demo/report.c \
 	bench/demo/run.c \
-	bench/demo/server.c \
 	bench/demo/view.c
 # The script is read where it lies: the program is not installed.
-bench_demo_demo_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE '-DDEMO_PLOT_SCRIPT="$(abs_srcdir)/bench/demo/demo.gp"'
+bench_demo_demo_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench/common -D_GNU_SOURCE \
+	'-DDEMO_PLOT_SCRIPT="$(abs_srcdir)/bench/demo/demo.gp"'
 bench_demo_demo_LDADD = libweir.la
 EXTRA_DIST += bench/demo/demo.gp
 

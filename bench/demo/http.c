@@ -251,12 +251,12 @@ static void write_request(struct target *target, const char *host, const char *p
     target->request_size = (size_t)size;
 }
 
-void target_of_downstream(struct target *target, const struct downstream *downstream)
+void target_of_server(struct target *target, const struct server_process *server)
 {
     char port[8];
-    snprintf(port, sizeof port, "%u", (unsigned)ntohs(downstream->address.sin_port));
-    memcpy(&target->address, &downstream->address, sizeof downstream->address);
-    target->address_size = sizeof downstream->address;
+    snprintf(port, sizeof port, "%u", (unsigned)ntohs(server->address.sin_port));
+    memcpy(&target->address, &server->address, sizeof server->address);
+    target->address_size = sizeof server->address;
     write_request(target, "127.0.0.1", port, "/");
 }
 

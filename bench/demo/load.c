@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "demo.h"
 
@@ -14,23 +13,6 @@ struct request {
     struct load *load;
     uint64_t intended_ns;
 };
-
-double random_uniform(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-void sleep_until(uint64_t deadline_ns)
-{
-    struct timespec until = {
-        .tv_sec = (time_t)(deadline_ns / NS_PER_S),
-        .tv_nsec = (long)(deadline_ns % NS_PER_S),
-    };
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-}
 
 static void count_end(struct tally *tally, int status)
 {

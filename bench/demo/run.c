@@ -12,7 +12,7 @@
 struct state {
     const struct run *run;
     struct result *result;
-    struct downstream downstream;
+    struct server_process server;
     struct target target;
     struct recorder recorder;
     struct load load;
@@ -24,7 +24,7 @@ struct state {
     uint64_t tick_ns; /* of the last one */
 };
 
-static int complain(const char *what, const char *why)
+int bench_complain(const char *what, const char *why)
 {
     view_end();
     fprintf(stderr, "demo: %s: %s\n", what, why);
@@ -35,7 +35,7 @@ static int enter_phase(struct state *state, size_t phase, uint64_t now)
 {
     const struct plan *plan = &state->run->options->plan;
     if (plan->own_server) {
-        int error = downstream_serve(&state->downstream, plan->phases[phase].handlers, plan->phases[phase].service_us);
+        int error = server_process_serve(&state->server, plan->phases[phase].handlers, plan->phases[phase].service_us);
         if (error != 0)
             return error;
     }
@@ -96,10 +96,10 @@ static int tick(struct state *state, uint64_t now)
     weir_stats stats = {0};
     int error = weir_pool_stats(state->load.pool, &stats);
     if (error != 0)
-        return complain("the pool gives no figures", weir_strerror(error));
+        return bench_complain("the pool gives no figures", weir_strerror(error));
     struct reading *reading = next_reading(state->result);
     if (reading == NULL)
-        return complain("the readings", strerror(ENOMEM));
+        return bench_complain("the readings", strerror(ENOMEM));
     *reading = (struct reading){
         .at_s = (double)(now - state->load.start_ns) / NS_PER_S,
         .phase = state->recorder.phase,
@@ -126,10 +126,10 @@ static int still_well(struct state *state)
 {
     if (interrupted())
         return EINTR;
-    if (downstream_ended(&state->downstream))
+    if (server_process_ended(&state->server))
         return EIO;
     int error = atomic_load(&state->load.error);
-    return error == 0 ? 0 : complain("the pool takes no more jobs", weir_strerror(error));
+    return error == 0 ? 0 : bench_complain("the pool takes no more jobs", weir_strerror(error));
 }
 
 /* Walks through the phases while the load runs. */
@@ -173,9 +173,9 @@ static int wind_up(struct state *state, int error)
     atomic_store(&state->load.abandoned, true);
     int destroyed = weir_pool_destroy(state->load.pool);
     if (error == 0 && drained != 0)
-        return complain("the pool does not drain", weir_strerror(drained));
+        return bench_complain("the pool does not drain", weir_strerror(drained));
     if (error == 0 && destroyed != 0)
-        return complain("the pool cannot be destroyed", weir_strerror(destroyed));
+        return bench_complain("the pool cannot be destroyed", weir_strerror(destroyed));
     return error;
 }
 
@@ -184,7 +184,7 @@ static int run_pool(struct state *state)
     const struct options *options = state->run->options;
     int error = weir_pool_create(&state->load.pool, state->run->label, state->run->config);
     if (error != 0)
-        return complain("the pool cannot be created", weir_strerror(error));
+        return bench_complain("the pool cannot be created", weir_strerror(error));
     state->load.target = &state->target;
     state->load.recorder = &state->recorder;
     state->load.rate = options->rate;
@@ -193,7 +193,7 @@ static int run_pool(struct state *state)
     error = load_start(&state->load);
     if (error != 0) {
         weir_pool_destroy(state->load.pool);
-        return complain("the load does not start", strerror(error));
+        return bench_complain("the load does not start", strerror(error));
     }
     view_begin(state->run);
     error = drive(state);
@@ -206,10 +206,10 @@ static int find_target(struct state *state)
     const struct options *options = state->run->options;
     if (!options->plan.own_server)
         return target_of_url(&state->target, &options->url);
-    int error = downstream_start(&state->downstream);
+    int error = server_process_start(&state->server);
     if (error != 0)
         return error;
-    target_of_downstream(&state->target, &state->downstream);
+    target_of_server(&state->target, &state->server);
     return enter_phase(state, 0, weir_now_ns());
 }
 
@@ -217,17 +217,17 @@ int run_once(const struct run *run, struct result *result)
 {
     struct state *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return complain("the run", strerror(ENOMEM));
+        return bench_complain("the run", strerror(ENOMEM));
     state->run = run;
     state->result = result;
-    state->downstream = (struct downstream)DOWNSTREAM_NONE;
+    state->server = (struct server_process)SERVER_PROCESS_NONE;
     pthread_mutex_init(&state->recorder.mutex, NULL);
     state->recorder.phases = result->phases;
     result->label = run->label;
     int error = find_target(state);
     if (error == 0)
         error = run_pool(state);
-    downstream_stop(&state->downstream);
+    server_process_stop(&state->server);
     pthread_mutex_destroy(&state->recorder.mutex);
     free(state);
     return error;

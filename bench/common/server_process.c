@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server process as seen from the demo. It serves until its control socket ends, so it cannot outlive the demo,
- * however that ends. */
+/* The server process as seen from the program that started it. It serves until its control socket ends, so it cannot
+ * outlive that program, however that ends. */
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "demo.h"
+#include "common.h"
 
 #define CONTROL_FD 3
 
@@ -19,7 +19,7 @@ static int spawn_server(pid_t *pid, int control)
 {
     char descriptor[16];
     snprintf(descriptor, sizeof descriptor, "%d", CONTROL_FD);
-    char *arguments[] = {"weir-demo-server", SERVER_MODE, descriptor, NULL};
+    char *arguments[] = {"weir-bench-server", SERVER_MODE, descriptor, NULL};
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (error != 0)
@@ -51,25 +51,18 @@ static int read_line(int control, char *line, size_t size)
     return 0;
 }
 
-static int complain(const char *what, const char *why)
-{
-    view_end();
-    fprintf(stderr, "demo: the server %s: %s\n", what, why);
-    return EIO;
-}
-
-int downstream_start(struct downstream *downstream)
+int server_process_start(struct server_process *process)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return complain("cannot be given a control socket", strerror(errno));
-    int error = spawn_server(&downstream->pid, pair[1]);
+        return bench_complain("the server cannot be given a control socket", strerror(errno));
+    int error = spawn_server(&process->pid, pair[1]);
     close(pair[1]);
-    downstream->control = pair[0];
+    process->control = pair[0];
     if (error != 0) {
-        downstream->pid = 0;
-        downstream_stop(downstream);
-        return complain("does not start", strerror(error));
+        process->pid = 0;
+        server_process_stop(process);
+        return bench_complain("the server does not start", strerror(error));
     }
     struct timeval patience = {.tv_sec = 5};
     setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -77,10 +70,10 @@ int downstream_start(struct downstream *downstream)
     unsigned port = 0;
     error = read_line(pair[0], line, sizeof line);
     if (error != 0 || sscanf(line, "listening %u", &port) != 1 || port > UINT16_MAX) {
-        downstream_stop(downstream);
-        return complain("does not listen", error != 0 ? strerror(error) : line);
+        server_process_stop(process);
+        return bench_complain("the server does not listen", error != 0 ? strerror(error) : line);
     }
-    downstream->address = (struct sockaddr_in){
+    process->address = (struct sockaddr_in){
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -88,47 +81,47 @@ int downstream_start(struct downstream *downstream)
     return 0;
 }
 
-int downstream_serve(struct downstream *downstream, unsigned handlers, unsigned service_us)
+int server_process_serve(struct server_process *process, unsigned handlers, unsigned service_us)
 {
     char line[128];
     int size = snprintf(line, sizeof line, "serve %u %u\n", handlers, service_us);
-    if (send(downstream->control, line, (size_t)size, MSG_NOSIGNAL) != size)
-        return complain("takes no commands", strerror(errno));
-    int error = read_line(downstream->control, line, sizeof line);
+    if (send(process->control, line, (size_t)size, MSG_NOSIGNAL) != size)
+        return bench_complain("the server takes no commands", strerror(errno));
+    int error = read_line(process->control, line, sizeof line);
     if (error != 0 || strcmp(line, "ok") != 0)
-        return complain("refuses a command", error != 0 ? strerror(error) : line);
+        return bench_complain("the server refuses a command", error != 0 ? strerror(error) : line);
     return 0;
 }
 
-bool downstream_ended(struct downstream *downstream)
+bool server_process_ended(struct server_process *process)
 {
     int status;
-    if (downstream->pid == 0 || waitpid(downstream->pid, &status, WNOHANG) != downstream->pid)
+    if (process->pid == 0 || waitpid(process->pid, &status, WNOHANG) != process->pid)
         return false;
-    downstream->pid = 0;
+    process->pid = 0;
     if (WIFSIGNALED(status))
-        complain("ended in the middle of the run", strsignal(WTERMSIG(status)));
+        bench_complain("the server ended in the middle of the run", strsignal(WTERMSIG(status)));
     else
-        complain("ended in the middle of the run", "it gave up by itself");
+        bench_complain("the server ended in the middle of the run", "it gave up by itself");
     return true;
 }
 
-void downstream_stop(struct downstream *downstream)
+void server_process_stop(struct server_process *process)
 {
-    if (downstream->control >= 0)
-        close(downstream->control);
-    downstream->control = -1;
-    if (downstream->pid == 0)
+    if (process->control >= 0)
+        close(process->control);
+    process->control = -1;
+    if (process->pid == 0)
         return;
     uint64_t patience = weir_after_ns(2 * NS_PER_S);
-    while (waitpid(downstream->pid, NULL, WNOHANG) == 0) {
+    while (waitpid(process->pid, NULL, WNOHANG) == 0) {
         if (weir_now_ns() < patience) {
             sleep_until(weir_after_ns(5 * NS_PER_MS));
             continue;
         }
-        kill(downstream->pid, SIGKILL);
-        waitpid(downstream->pid, NULL, 0);
+        kill(process->pid, SIGKILL);
+        waitpid(process->pid, NULL, 0);
         break;
     }
-    downstream->pid = 0;
+    process->pid = 0;
 }

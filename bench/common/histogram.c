@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "demo.h"
+#include "common.h"
 
 static size_t bucket_of(uint64_t us)
 {

@@ -16,7 +16,7 @@
 
 #include <netinet/tcp.h>
 
-#include "demo.h"
+#include "common.h"
 
 #define HANDLERS_MAX    256u
 #define CONNECTIONS_MAX 16384u /* also the line's length: each connection is in it once at most */
