@@ -520,6 +520,41 @@ START_TEST(queue_memory)
 }
 END_TEST
 
+/* ---- refusals ---- */
+
+/* However many jobs are shed, they take no memory: of a hundred thousand the queue's depth is accepted, and the rest
+ * allocate nothing. */
+START_TEST(refusals_allocate_nothing)
+{
+    enum { DEPTH = 64, JOBS = 100000 };
+    struct weir_test_gate gate;
+    atomic_uint ran = 0;
+    unsigned accepted = 0;
+    char copied[20] = "";
+    start_quiet();
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(1, DEPTH);
+    weir_test_occupy(pool, &gate, 1);
+    for (int i = 0; i < DEPTH; i++)
+        accepted += weir_pool_trysubmit(pool, weir_test_count, &ran) == 0;
+    set_fault(&memory_fault, 0, 0);
+    for (int i = 0; i < JOBS; i++) {
+        weir_job job = WEIR_JOB_INIT(weir_test_count, &ran);
+        accepted += weir_pool_trysubmit(pool, weir_test_count, &ran) == 0;
+        accepted += weir_job_trysubmit(pool, &job) == 0;
+        accepted += weir_pool_timedsubmit(pool, weir_test_count, &ran, 1) == 0;
+    }
+    ck_assert_uint_eq(atomic_load(&memory_fault.calls), 0);
+    ck_assert_uint_eq(accepted, DEPTH);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_submit_copy(pool, weir_test_nothing, copied, sizeof copied), 0);
+    weir_test_pool_end(pool);
+    ck_assert_uint_eq(atomic_load(&ran), DEPTH);
+    weir_test_gate_destroy(&gate);
+    end_quiet();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("faults");
@@ -539,6 +574,7 @@ int main(void)
     tcase_add_test(cases, last_worker_ended);
     tcase_add_test(cases, nested_call);
     tcase_add_test(cases, queue_memory);
+    tcase_add_test(cases, refusals_allocate_nothing);
     suite_add_tcase(suite, cases);
     return weir_test_main(suite);
 }

@@ -30,6 +30,16 @@ void weir__must_fail(const char *call, const char *file, int line, int error);
             weir__must_fail(#call, __FILE__, __LINE__, must_error_); \
     } while (0)
 
+/* ---- delay.c ---- */
+
+/* Where threads meet. Nothing, but in a build that is configured with --enable-test-delays. */
+#ifdef WEIR_TEST_DELAYS
+void weir__delay(void);
+#define WEIR__DELAY() weir__delay()
+#else
+#define WEIR__DELAY() ((void)0)
+#endif
+
 /* ---- clock.c ---- */
 
 /* Realtime minus monotonic, in ns. */
