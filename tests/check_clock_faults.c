@@ -332,7 +332,9 @@ static void set_counters(weir_pool *pool, unsigned value)
 static bool have_wrapped(weir_pool *pool)
 {
     weir__lock(pool->limiter);
-    bool wrapped = pool->next_index < UINT32_MAX / 2 && pool->pace.period < UINT32_MAX / 2;
+    bool wrapped = pool->next_index < UINT32_MAX / 2;
+    if (weir_test_slow() == 1) /* else no job is short enough for the watch, which counts the periods */
+        wrapped = wrapped && pool->pace.period < UINT32_MAX / 2;
     weir__unlock(pool->limiter);
     return wrapped;
 }

@@ -23,6 +23,17 @@
 #include "base/base.h"
 #include "pool_support.h"
 
+#ifndef __has_feature
+#define __has_feature(feature_) 0
+#endif
+
+/* A thread sanitizer keeps signals back while a thread sleeps in a system call that it does not know. */
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+enum { SIGNALS_COME_AT_ONCE = false };
+#else
+enum { SIGNALS_COME_AT_ONCE = true };
+#endif
+
 /* How often a race is run: WEIR_TEST_ROUNDS, else rounds divided by WEIR_TEST_SLOW. */
 static unsigned rounds_of(unsigned rounds)
 {
@@ -521,6 +532,114 @@ START_TEST(every_timed_call_ends_in_time)
 }
 END_TEST
 
+/* ---- promises that no fault asks for ---- */
+
+/* A paused pool with queued jobs does not drain, one without does. */
+START_TEST(paused_pools_do_not_drain)
+{
+    weir_pool *pool = weir_test_pool(2, 4);
+    ck_assert_int_eq(weir_pool_pause(pool), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, weir_after_ns(5000000)), ETIMEDOUT);
+    ck_assert_int_eq(weir_pool_resume(pool), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    weir_test_pool_end(pool);
+}
+END_TEST
+
+struct ending {
+    weir_job job; /* first, so that on_done finds the rest */
+    _Atomic pid_t done_by;
+    _Atomic pid_t ran_on;
+};
+
+static weir_outcome note_worker(void *arg)
+{
+    atomic_store(&((struct ending *)arg)->ran_on, weir_test_thread_id());
+    return WEIR_SUCCESS;
+}
+
+static void note_ending(weir_job *job)
+{
+    atomic_store(&((struct ending *)job)->done_by, weir_test_thread_id());
+}
+
+static void submit_ending(weir_pool *pool, struct ending *ending, uint64_t deadline_ns)
+{
+    memset(ending, 0, sizeof *ending);
+    ending->job = (weir_job)WEIR_JOB_INIT(note_worker, ending);
+    ending->job.on_done = note_ending;
+    ending->job.deadline_ns = deadline_ns;
+    ck_assert_int_eq(weir_job_submit(pool, &ending->job), 0);
+}
+
+/* on_done of a job that ran is called by its worker, of a cancelled one by who cancels, of an expired one by neither.
+ */
+START_TEST(who_calls_on_done)
+{
+    struct weir_test_gate gate;
+    struct ending endings[4];
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(1, 8);
+    weir_test_occupy(pool, &gate, 1);
+    submit_ending(pool, &endings[0], 0);
+    submit_ending(pool, &endings[1], 0);
+    submit_ending(pool, &endings[2], weir_after_ns(1000000));
+    ck_assert_int_eq(weir_job_cancel(&endings[1].job), 0);
+    ck_assert_int_eq(atomic_load(&endings[1].done_by), weir_test_thread_id());
+    WEIR_TEST_UNTIL(atomic_load(&endings[2].done_by) != 0);
+    ck_assert_int_ne(atomic_load(&endings[2].done_by), weir_test_thread_id());
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_int_ne(atomic_load(&endings[0].ran_on), 0);
+    ck_assert_int_eq(atomic_load(&endings[0].done_by), atomic_load(&endings[0].ran_on));
+    ck_assert_int_eq(weir_pool_pause(pool), 0);
+    submit_ending(pool, &endings[3], 0);
+    ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_CANCEL, WEIR_FOREVER), 0);
+    ck_assert_int_eq(atomic_load(&endings[3].done_by), weir_test_thread_id());
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+
+static weir_job *watched;
+static atomic_uint handler_faults;
+
+static void use_safe_functions(int number)
+{
+    weir_outcome outcome = WEIR_IGNORE;
+    (void)number;
+    int status = weir_job_outcome(watched, &outcome);
+    bool is_fine = status == EINPROGRESS || (status == 0 && outcome == WEIR_SUCCESS);
+    is_fine = is_fine && weir_after_ns(WEIR_FOREVER) == WEIR_FOREVER && weir_now_ns() > 0;
+    is_fine = is_fine && weir_strerror(EAGAIN) != NULL;
+    atomic_fetch_add(&handler_faults, !is_fine);
+    atomic_fetch_add(&signals_taken, 1);
+}
+
+/* The functions that are called async-signal-safe are: a handler calls them while its thread is inside the library. */
+START_TEST(safe_in_signal_handlers)
+{
+    struct sigaction action = {.sa_handler = use_safe_functions};
+    struct sigaction before;
+    atomic_bool stop = false;
+    weir_pool *pool = weir_test_pool(2, 2);
+    weir_job job = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    ck_assert_int_eq(weir_job_submit(pool, &job), 0);
+    watched = &job;
+    ck_assert_int_eq(sigaction(SIGURG, &action, &before), 0);
+    pthread_t thread = weir_test_thread(storm, &stop);
+    for (unsigned i = 0; i < 200 || atomic_load(&signals_taken) < 20; i++)
+        ck_assert_int_eq(weir_pool_call(pool, weir_test_nothing, NULL, NULL), 0);
+    atomic_store(&stop, true);
+    (void)weir_test_join(thread);
+    ck_assert_int_eq(sigaction(SIGURG, &before, NULL), 0);
+    ck_assert_uint_eq(atomic_load(&handler_faults), 0);
+    weir_test_pool_end(pool);
+}
+END_TEST
+
 /* ---- costs ---- */
 
 static uint64_t time_of_submits(weir_pool *pool, unsigned jobs)
@@ -674,7 +793,8 @@ int main(void)
     tcase_add_test(tests, primitives_are_initialised_once);
     tcase_add_test(tests, one_wake_per_job);
     tests = group(suite, "signals");
-    tcase_add_loop_test(tests, signals_during_every_blocking_call, 0, BLOCKING_CALLS);
+    if (SIGNALS_COME_AT_ONCE)
+        tcase_add_loop_test(tests, signals_during_every_blocking_call, 0, BLOCKING_CALLS);
     tcase_add_test(tests, signals_while_jobs_trickle);
     tests = group(suite, "who runs what");
     tcase_add_test(tests, never_on_the_submitters_thread);
@@ -684,6 +804,10 @@ int main(void)
     tcase_add_test(tests, waiting_costs_no_time);
     tcase_add_test(tests, gaps_cost_no_spinning);
     tcase_add_test(tests, every_timed_call_ends_in_time);
+    tests = group(suite, "promises");
+    tcase_add_test(tests, paused_pools_do_not_drain);
+    tcase_add_test(tests, who_calls_on_done);
+    tcase_add_test(tests, safe_in_signal_handlers);
     tests = group(suite, "costs and surroundings");
     tcase_add_test(tests, submit_costs_the_same_behind_a_long_queue);
     tcase_add_test(tests, perturbed_memory);
