@@ -34,14 +34,6 @@ enum { SIGNALS_COME_AT_ONCE = false };
 enum { SIGNALS_COME_AT_ONCE = true };
 #endif
 
-/* How often a race is run: WEIR_TEST_ROUNDS, else rounds divided by WEIR_TEST_SLOW. */
-static unsigned rounds_of(unsigned rounds)
-{
-    const char *given = getenv("WEIR_TEST_ROUNDS");
-    unsigned long asked = given != NULL ? strtoul(given, NULL, 10) : 0;
-    return asked > 0 ? (unsigned)asked : weir_test_scaled(rounds, 10);
-}
-
 /* ---- what is initialised, and who is woken ---- */
 
 enum { MOST_OBJECTS = 256 };
@@ -314,7 +306,7 @@ static void *storm(void *stop)
 /* Signals by the thousand while workers sleep and jobs trickle in: no job is lost, none runs twice. */
 START_TEST(signals_while_jobs_trickle)
 {
-    unsigned jobs = rounds_of(1000);
+    unsigned jobs = weir_test_rounds(1000, 10);
     atomic_bool stop = false;
     atomic_uint ran = 0;
     struct sigaction before;
@@ -733,7 +725,7 @@ END_TEST
 START_TEST(short_lives)
 {
     enum { JOBS = 17 };
-    unsigned rounds = rounds_of(300);
+    unsigned rounds = weir_test_rounds(300, 10);
     cpu_set_t all;
     cpu_set_t one;
     find_processors(&all, &one);
@@ -764,7 +756,7 @@ static void *call_often(void *arg)
  * would last until the test's time is up. */
 START_TEST(every_hand_over_arrives)
 {
-    unsigned rounds = rounds_of(5000);
+    unsigned rounds = weir_test_rounds(5000, 10);
     struct flood flood = {.pool = weir_test_pool((uint32_t)(2 + _i), 2)};
     pthread_t thread = weir_test_thread(call_often, &flood);
     for (unsigned round = 0; round < rounds; round++)
@@ -780,8 +772,7 @@ END_TEST
 static TCase *group(Suite *suite, const char *name)
 {
     TCase *tests = tcase_create(name);
-    /* with WEIR_TEST_ROUNDS set by somebody who has time */
-    tcase_set_timeout(tests, getenv("WEIR_TEST_ROUNDS") != NULL ? 3600 : TEST_LIMIT_S);
+    tcase_set_timeout(tests, TEST_LIMIT_S);
     suite_add_tcase(suite, tests);
     return tests;
 }

@@ -74,7 +74,7 @@ static int look_at_inherited(void *arg)
 /* Forks while workers are started and leave and the limit moves: none waits for a number that has changed meanwhile. */
 START_TEST(fork_while_the_limit_moves)
 {
-    unsigned forks = weir_test_scaled(50, 10);
+    unsigned forks = weir_test_rounds(50, 10);
     weir_config config = weir_test_fixed(4, 16);
     config.algorithm = WEIR_CUSTOM;
     config.estimator_class = &moving;
@@ -220,7 +220,7 @@ static int quick_exit_in_the_middle(void *unused)
 START_TEST(ends_in_the_middle)
 {
     static int (*const bodies[])(void *) = {exec_in_the_middle, exit_in_the_middle, quick_exit_in_the_middle};
-    for (unsigned round = weir_test_scaled(6, 2); round > 0; round--) {
+    for (unsigned round = weir_test_rounds(6, 2); round > 0; round--) {
         int status = weir_test_in_child(bodies[_i], NULL);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %#x", (unsigned)status);
     }
