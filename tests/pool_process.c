@@ -290,6 +290,17 @@ static void become_somebody(void)
     REQUIRE(setgid(user) == 0 && setuid(user) == 0);
 }
 
+/* The resource is named where it is used: glibc has a type of its own for it. */
+static int get_limit(bool of_threads, struct rlimit *limit)
+{
+    return of_threads ? getrlimit(RLIMIT_NPROC, limit) : getrlimit(RLIMIT_AS, limit);
+}
+
+static int set_limit(bool of_threads, const struct rlimit *limit)
+{
+    return of_threads ? setrlimit(RLIMIT_NPROC, limit) : setrlimit(RLIMIT_AS, limit);
+}
+
 /* No room for a further thread, then room again: the pool goes on with what it has, and recovers. */
 static void lower(unsigned jobs, bool by_threads)
 {
@@ -298,17 +309,16 @@ static void lower(unsigned jobs, bool by_threads)
     struct rlimit before;
     if (by_threads)
         become_somebody();
-    int resource = by_threads ? RLIMIT_NPROC : RLIMIT_AS;
     weir_config config = fixed(jobs, jobs);
     config.stack_size = 16 << 20;
     weir_set_log(quiet, &lines);
     REQUIRE(weir_pool_create(&pool, "lower", &config) == 0 && weir_pool_call(pool, count, &ran, NULL) == 0);
-    REQUIRE(getrlimit(resource, &before) == 0);
+    REQUIRE(get_limit(by_threads, &before) == 0);
     struct rlimit now = {.rlim_cur = by_threads ? 1 : address_space() + (4 << 20), .rlim_max = before.rlim_max};
-    REQUIRE(setrlimit(resource, &now) == 0);
+    REQUIRE(set_limit(by_threads, &now) == 0);
     unsigned workers = crowd_once(pool, jobs, false);
     REQUIRE(workers < jobs && snapshot(pool).worker_start_failures > 0 && atomic_load(&lines) > 0);
-    REQUIRE(setrlimit(resource, &before) == 0);
+    REQUIRE(set_limit(by_threads, &before) == 0);
     REQUIRE(crowd_once(pool, jobs, true) == jobs);
     REQUIRE(weir_pool_destroy(pool) == 0);
     (void)printf("lower: %u, then %u workers\n", workers, jobs);
