@@ -7,6 +7,7 @@ libweir_core_la_CFLAGS = $(AM_CFLAGS) $(VISIBILITY_CFLAGS)
 libweir_core_la_SOURCES = \
 	lib/base/base.h \
 	lib/base/clock.c \
+	lib/base/delay.c \
 	lib/base/error.c \
 	lib/base/fork.c \
 	lib/base/histogram.c \

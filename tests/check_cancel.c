@@ -198,7 +198,7 @@ static const char *race_once(struct race *race, struct rival *rivals, weir_pool 
 /* Of several cancels, a start and a wait that race, one cancel wins or the job runs, and the waiter knows which. */
 START_TEST(test_cancels_wait_and_start_race)
 {
-    struct race race = {.rounds = weir_test_divided(10000, 100)};
+    struct race race = {.rounds = weir_test_rounds(10000, 100)};
     struct rival rivals[RIVALS];
     weir_pool *pool = weir_test_plain_pool(1, 10);
     (void)pthread_barrier_init(&race.start, NULL, RIVALS + 1);
@@ -225,7 +225,7 @@ START_TEST(test_shutdown_and_cancels_race)
 {
     enum { JOBS = 200 };
     static struct weir_test_counted jobs[JOBS];
-    for (unsigned round = weir_test_divided(200, 5); round > 0; round--) {
+    for (unsigned round = weir_test_rounds(200, 5); round > 0; round--) {
         weir_pool *pool = weir_test_plain_pool(2, JOBS);
         struct weir_test_asked asked[2];
         for (int i = 0; i < JOBS; i++) {
@@ -277,7 +277,7 @@ START_TEST(test_memory_during_a_shutdown)
 {
     enum { JOBS = 300 };
     static struct weir_test_counted jobs[JOBS];
-    for (unsigned round = weir_test_divided(300, 10); round > 0; round--) {
+    for (unsigned round = weir_test_rounds(300, 10); round > 0; round--) {
         struct weir_test_full full;
         struct scribbler scribbler = {.jobs = jobs, .count = JOBS};
         weir_test_full_init(&full, 1, JOBS);

@@ -520,6 +520,107 @@ START_TEST(queue_memory)
 }
 END_TEST
 
+/* ---- refusals ---- */
+
+/* However many jobs are shed, they take no memory: of a hundred thousand the queue's depth is accepted, and the rest
+ * allocate nothing. */
+START_TEST(refusals_allocate_nothing)
+{
+    enum { DEPTH = 64, JOBS = 100000 };
+    struct weir_test_gate gate;
+    atomic_uint ran = 0;
+    unsigned accepted = 0;
+    char copied[20] = "";
+    start_quiet();
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(1, DEPTH);
+    weir_test_occupy(pool, &gate, 1);
+    for (int i = 0; i < DEPTH; i++)
+        accepted += weir_pool_trysubmit(pool, weir_test_count, &ran) == 0;
+    set_fault(&memory_fault, 0, 0);
+    for (int i = 0; i < JOBS; i++) {
+        weir_job job = WEIR_JOB_INIT(weir_test_count, &ran);
+        accepted += weir_pool_trysubmit(pool, weir_test_count, &ran) == 0;
+        accepted += weir_job_trysubmit(pool, &job) == 0;
+        accepted += weir_pool_timedsubmit(pool, weir_test_count, &ran, 1) == 0;
+    }
+    unsigned calls = atomic_load(&memory_fault.calls);
+    ck_assert_uint_eq(calls, 0);
+    ck_assert_uint_eq(accepted, DEPTH);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_submit_copy(pool, weir_test_nothing, copied, sizeof copied), 0);
+    weir_test_pool_end(pool);
+    ck_assert_uint_eq(atomic_load(&ran), DEPTH);
+    weir_test_gate_destroy(&gate);
+    end_quiet();
+}
+END_TEST
+
+/* In a pool that has been busy before, neither plain jobs, nor small copies, nor handles, nor waits take memory. */
+START_TEST(jobs_allocate_nothing)
+{
+    enum { JOBS = 2000 };
+    atomic_uint ran = 0;
+    char copied[48] = "";
+    unsigned errors = 0;
+    unsigned calls = 0;
+    start_quiet();
+    weir_config config = weir_test_fixed(2, 64);
+    config.idle_timeout = UINT64_C(3600000000000);
+    config.min_limit = 2;
+    weir_pool *pool = weir_test_pool_of(&config);
+    for (int round = 0; round < 2; round++) {
+        set_fault(&memory_fault, 0, 0);
+        for (int i = 0; i < JOBS; i++) {
+            weir_job job = WEIR_JOB_INIT(weir_test_count, &ran);
+            errors += weir_pool_submit(pool, weir_test_count, &ran) != 0; /* an assertion would allocate */
+            errors += weir_pool_submit_copy(pool, weir_test_nothing, copied, sizeof copied) != 0;
+            errors += weir_job_submit(pool, &job) != 0;
+            errors += weir_job_wait(&job, WEIR_FOREVER) != 0;
+        }
+        errors += weir_pool_drain(pool, WEIR_FOREVER) != 0;
+        calls = atomic_load(&memory_fault.calls);
+        struct weir_test_gate gate; /* both workers exist from here on */
+        weir_test_gate_init(&gate);
+        weir_test_occupy(pool, &gate, 2);
+        weir_test_gate_open(&gate);
+        ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+        weir_test_gate_destroy(&gate);
+    }
+    ck_assert_uint_eq(errors, 0);
+    ck_assert_uint_eq(calls, 0);
+    ck_assert_uint_eq(atomic_load(&ran), 2 * 2 * JOBS);
+    weir_test_pool_end(pool);
+    end_quiet();
+}
+END_TEST
+
+/* An estimator allocates nothing after its creation. */
+START_TEST(estimators_allocate_nothing)
+{
+    weir_config config;
+    weir_estimator *estimator = NULL;
+    weir_figures figures = {0};
+    ck_assert_int_eq(weir_config_init(&config), 0);
+    config.algorithm = (uint32_t)_i;
+    no_faults();
+    ck_assert_int_eq(weir_estimator_create(&estimator, &config), 0);
+    set_fault(&memory_fault, 0, 0);
+    for (uint64_t k = 1; k <= 20000; k++) {
+        weir_sample sample = {
+            .start_ns = k * 1000000, .rtt_ns = 1000000 + k % 7 * 300000, .outcome = k % 50 == 0 ? 2 : 0};
+        sample.in_flight = weir_estimator_limit(estimator);
+        (void)weir_estimator_update(estimator, &sample);
+        (void)weir_estimator_reaction_ns(estimator);
+    }
+    int error = weir_estimator_figures(estimator, &figures);
+    unsigned calls = atomic_load(&memory_fault.calls);
+    ck_assert_int_eq(error, 0);
+    ck_assert_uint_eq(calls, 0);
+    weir_estimator_destroy(estimator);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("faults");
@@ -539,6 +640,9 @@ int main(void)
     tcase_add_test(cases, last_worker_ended);
     tcase_add_test(cases, nested_call);
     tcase_add_test(cases, queue_memory);
+    tcase_add_test(cases, refusals_allocate_nothing);
+    tcase_add_test(cases, jobs_allocate_nothing);
+    tcase_add_loop_test(cases, estimators_allocate_nothing, WEIR_VEGAS2, WEIR_CUSTOM);
     suite_add_tcase(suite, cases);
     return weir_test_main(suite);
 }

@@ -252,7 +252,7 @@ static void *submit_load(void *arg)
 START_TEST(fork_under_load)
 {
     enum { SUBMITTERS = 2 };
-    unsigned forks = weir_test_scaled(150, 5);
+    unsigned forks = weir_test_rounds(150, 5);
     struct load load = {.stop = false};
     pthread_t threads[SUBMITTERS];
     weir_config config = weir_test_fixed(3, 700);

@@ -419,7 +419,7 @@ END_TEST
 /* Create, a few short jobs, destroy, many times: no wake-up of a leaving worker is lost. */
 START_TEST(create_and_destroy)
 {
-    unsigned rounds = weir_test_scaled(2000, 20);
+    unsigned rounds = weir_test_rounds(2000, 20);
     for (unsigned round = 0; round < rounds; round++) {
         atomic_uint ran = 0;
         weir_config config = weir_test_fixed(4, 16);

@@ -114,7 +114,7 @@ END_TEST
 /* A job that comes just when the last idle worker gives up its wait is not lost. */
 START_TEST(idle_timeout_race)
 {
-    unsigned rounds = weir_test_scaled(1500, 50);
+    unsigned rounds = weir_test_rounds(1500, 50);
     uint64_t random = weir_test_seed();
     weir_config config = weir_test_fixed(3, 8);
     config.idle_timeout = 200000;

@@ -93,7 +93,7 @@ static void race_shutdown(unsigned round, unsigned head_start)
 /* Eight submitters loop while main shuts down: what was accepted ran or was cancelled, once, and nothing else ran. */
 START_TEST(shutdown_race)
 {
-    unsigned rounds = weir_test_scaled(200, 10);
+    unsigned rounds = weir_test_rounds(200, 10);
     uint64_t random = weir_test_seed();
     for (unsigned round = 0; round < rounds; round++)
         race_shutdown(round, (unsigned)(weir_test_random(&random) % 200));
@@ -137,7 +137,7 @@ START_TEST(deadline_race)
 {
     struct race race = {.pool = weir_test_pool(2, (uint32_t)_i)};
     pthread_t threads[SUBMITTERS];
-    unsigned attempts = weir_test_scaled(60000, 1000);
+    unsigned attempts = weir_test_rounds(60000, 1000);
     atomic_store(&timed_out, 0);
     atomic_store(&rounds_left, attempts);
     for (int i = 0; i < SUBMITTERS; i++)
@@ -161,7 +161,7 @@ END_TEST
 static void *submit_some(void *arg)
 {
     struct race *race = arg;
-    unsigned jobs = weir_test_scaled(10000, 200);
+    unsigned jobs = weir_test_rounds(10000, 200);
     unsigned kind = atomic_fetch_add(&race->turns, 1);
     for (unsigned i = 0; i < jobs; i++) {
         int error = submit_racer(race, kind);
@@ -180,7 +180,7 @@ START_TEST(pause_race)
 {
     enum { LIMIT = 3, DEPTH = 16 };
     struct race race = {.pool = weir_test_pool(LIMIT, DEPTH)};
-    unsigned jobs = SUBMITTERS * weir_test_scaled(10000, 200);
+    unsigned jobs = SUBMITTERS * weir_test_rounds(10000, 200);
     pthread_t threads[SUBMITTERS];
     for (int i = 0; i < SUBMITTERS; i++)
         threads[i] = weir_test_thread(submit_some, &race);
@@ -256,7 +256,7 @@ static int acquire_somehow(struct sharing *sharing, weir_permit *permit, unsigne
 static void *share(void *arg)
 {
     struct sharing *sharing = arg;
-    unsigned rounds = weir_test_scaled(10000, 200);
+    unsigned rounds = weir_test_rounds(10000, 200);
     unsigned kind = atomic_fetch_add(&sharing->turns, 1);
     for (unsigned i = 0; i < rounds; i++) {
         weir_permit permit = {0};
@@ -284,7 +284,7 @@ START_TEST(sharing_race)
     enum { LIMIT = 3 };
     struct sharing sharing = {.pool = weir_test_pool(LIMIT, 8)};
     pthread_t threads[SUBMITTERS];
-    unsigned rounds = weir_test_scaled(10000, 200);
+    unsigned rounds = weir_test_rounds(10000, 200);
     sharing.limiter = weir_pool_limiter(sharing.pool);
     for (int i = 0; i < SUBMITTERS; i++)
         threads[i] = weir_test_thread(share, &sharing);

@@ -308,7 +308,7 @@ END_TEST
 
 static void *call_often(void *arg)
 {
-    unsigned calls = weir_test_scaled(30000, 300);
+    unsigned calls = weir_test_rounds(30000, 300);
     unsigned failed = 0;
     for (unsigned i = 0; i < calls; i++)
         failed += weir_pool_call(arg, weir_test_nothing, NULL, NULL) != 0;

@@ -137,17 +137,26 @@ static void *note_stack_size(void *arg)
     return NULL;
 }
 
-/* A stack size that is no whole number of pages is rounded up, never down. */
+static size_t stack_of_thread(uint64_t asked)
+{
+    size_t seen = 0;
+    pthread_t thread;
+    ck_assert_int_eq(weir__thread_start(&thread, asked, note_stack_size, &seen), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    return seen;
+}
+
+/* A stack size that is no whole number of pages is rounded up, never down: the thread has what one has that asked for
+ * the next whole number. Sizes rise, for a larger stack of a thread before may be used again. */
 START_TEST(stack_size_is_rounded_up)
 {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t least = weir__thread_least_stack();
-    const uint64_t sizes[] = {least, least + 1, 4 * least + 4095, 1000001, 1 << 20};
+    const uint64_t sizes[] = {least, least + 1, 4 * least + page - 1, 1000001, 1 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        size_t seen = 0;
-        pthread_t thread;
-        ck_assert_int_eq(weir__thread_start(&thread, sizes[i], note_stack_size, &seen), 0);
-        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        size_t seen = stack_of_thread(sizes[i]);
         ck_assert_uint_ge(seen, sizes[i]);
+        ck_assert_uint_eq(seen, stack_of_thread((sizes[i] + page - 1) / page * page));
     }
 }
 END_TEST

@@ -59,13 +59,23 @@ weir_test_programs = \
 	tests/check_live \
 	tests/check_explain \
 	tests/check_configure \
-	tests/check_model
+	tests/check_model \
+	tests/check_pool_faults \
+	tests/check_limit_faults \
+	tests/check_system_faults \
+	tests/check_clock_faults \
+	tests/check_process_faults
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
 endif
 
 # What needs no Check.
 weir_test_scripts = \
+	tests/cxx.test \
+	tests/imports.test \
+	tests/limits.test \
+	tests/loading.test \
+	tests/register.test \
 	tests/dashboard.test \
 	tests/examples.test \
 	tests/loops.test \
@@ -82,7 +92,7 @@ weir_test_scripts = \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
-EXTRA_DIST += tests/consumer.c
+EXTRA_DIST += tests/consumer.c tests/jobs.cc tests/loader.c tests/README.md
 include tests/fuzz/fuzz.mk
 include tests/proof.mk
 
@@ -214,6 +224,32 @@ tests_check_edges_CFLAGS = $(weir_test_cflags)
 tests_check_edges_LDADD = libweir-test.la
 tests_check_edges_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
+tests_check_pool_faults_SOURCES = tests/check_pool_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_pool_faults_CFLAGS = $(weir_test_cflags)
+tests_check_pool_faults_LDADD = libweir-test.la
+tests_check_pool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=weir__unpark \
+	-Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_destroy,--wrap=pthread_cond_init,--wrap=pthread_cond_destroy
+
+tests_check_limit_faults_SOURCES = tests/check_limit_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_limit_faults_CFLAGS = $(weir_test_cflags)
+tests_check_limit_faults_LDADD = libweir-test.la -lm
+
+tests_check_system_faults_SOURCES = tests/check_system_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_system_faults_CFLAGS = $(weir_test_cflags)
+tests_check_system_faults_LDADD = libweir-test.la
+tests_check_system_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=open,--wrap=openat,--wrap=fcntl,--wrap=fchmod,--wrap=posix_fallocate,--wrap=mmap,--wrap=linkat \
+	-Wl,--wrap=fdopendir,--wrap=eventfd,--wrap=pthread_atfork,--wrap=pthread_attr_init
+
+tests_check_clock_faults_SOURCES = tests/check_clock_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_clock_faults_CFLAGS = $(weir_test_cflags)
+tests_check_clock_faults_LDADD = libweir-test.la -lm
+tests_check_clock_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=syscall
+
+tests_check_process_faults_SOURCES = tests/check_process_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_process_faults_CFLAGS = $(weir_test_cflags)
+tests_check_process_faults_LDADD = libweir-test.la
+
 tests_check_job_SOURCES = tests/check_job.c tests/handle_support.c tests/handle_support.h
 tests_check_job_CFLAGS = $(weir_test_cflags)
 tests_check_job_LDADD = libweir-test.la
@@ -308,6 +344,12 @@ check_PROGRAMS += tests/live_process
 tests_live_process_SOURCES = tests/live_process.c
 tests_live_process_LDADD = libweir.la
 
+# What limits.test puts under limits.
+check_PROGRAMS += tests/pool_process
+tests_pool_process_SOURCES = tests/pool_process.c
+tests_pool_process_CFLAGS = $(AM_CFLAGS) -D_GNU_SOURCE
+tests_pool_process_LDADD = libweir-core.la $(ATOMIC_LIBS)
+
 # Its output goes through the tools that know the formats, in formats.test.
 check_PROGRAMS += tests/figures_writer
 tests_figures_writer_SOURCES = tests/figures_writer.c
@@ -342,8 +384,40 @@ check-model:
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
 EXTRA_DIST += tests/model/check.sh tests/model/ends.pml tests/model/fork.pml tests/model/wake.pml
 
+# Another libc, without Check.
+.PHONY: check-musl
+check-musl:
+	$(AM_V_at)rm -rf check-musl
+	$(AM_V_at)$(MKDIR_P) check-musl
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) -s distdir distdir=check-musl/source
+	$(AM_V_at)chmod -R u+w check-musl/source
+	$(AM_V_at)MAKE='$(MAKE)' $(SHELL) $(srcdir)/tests/musl.sh check-musl/source check-musl/build
+EXTRA_DIST += tests/musl.sh
+
+# The races, with pauses at random where threads meet: WEIR_TEST_ROUNDS says how often.
+.PHONY: check-delays
+check-delays:
+	$(AM_V_at)rm -rf check-delays
+	$(AM_V_at)$(MKDIR_P) check-delays/build
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) -s distdir distdir=check-delays/source
+	$(AM_V_at)chmod -R u+w check-delays/source
+	cd check-delays/build && ../source/configure -q CC='$(CC)' --enable-werror --enable-test-delays && \
+	  $(MAKE) $(AM_MAKEFLAGS) -s check TESTS='$(weir_racy_programs)'
+weir_racy_programs = \
+	tests/check_base \
+	tests/check_cancel \
+	tests/check_contention \
+	tests/check_fork \
+	tests/check_pool_ends \
+	tests/check_pool_faults \
+	tests/check_pool_life \
+	tests/check_pool_threads \
+	tests/check_race \
+	tests/check_races \
+	tests/check_stress
+
 clean-local:
-	-chmod -R u+w check-asan check-tsan 2>/dev/null
-	-rm -rf check-asan check-tsan html
+	-chmod -R u+w check-asan check-tsan check-musl check-delays 2>/dev/null
+	-rm -rf check-asan check-tsan check-musl check-delays html
 
 EXTRA_DIST += tests/vectors

@@ -42,6 +42,23 @@ double weir_test_uniform(uint64_t *state)
     return (double)(weir_test_random(state) >> 11) * 0x1p-53;
 }
 
+static unsigned number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
+    return number <= 1000000000 ? (unsigned)number : 0;
+}
+
+unsigned weir_test_rounds(unsigned rounds, unsigned least)
+{
+    unsigned asked = number_of("WEIR_TEST_ROUNDS");
+    unsigned slow = number_of("WEIR_TEST_SLOW");
+    if (asked > 0)
+        return asked;
+    rounds = slow > 1 ? rounds / slow : rounds;
+    return rounds > least ? rounds : least;
+}
+
 void weir_test_gate_init(struct weir_test_gate *gate)
 {
     (void)pthread_mutex_init(&gate->mutex, NULL);

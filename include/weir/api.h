@@ -10,4 +10,14 @@
 #define WEIR_API
 #endif
 
+/* A job that was refused is lost where nobody looks at the answer, so compilers warn of that: those that let a cast to
+ * void say that it is meant. gcc does so from C++17 and C23 on. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
+#define WEIR_MUST_CHECK [[nodiscard]]
+#elif defined(__clang__)
+#define WEIR_MUST_CHECK __attribute__((__warn_unused_result__))
+#else
+#define WEIR_MUST_CHECK
+#endif
+
 #endif

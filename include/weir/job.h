@@ -40,9 +40,9 @@ typedef struct weir_job {
  * ETIMEDOUT: it would not start before its deadline (in the figures: timed_out). EINVAL: both on_done and completions,
  * an unknown partition, a weight that can never be granted. A submit that returns non-zero never calls on_done. A job
  * that can start at once is accepted even when its deadline has passed. */
-WEIR_API int weir_job_submit(weir_pool *pool, weir_job *job);
-WEIR_API int weir_job_trysubmit(weir_pool *pool, weir_job *job);
-WEIR_API int weir_job_timedsubmit(weir_pool *pool, weir_job *job, uint64_t deadline_ns);
+WEIR_MUST_CHECK WEIR_API int weir_job_submit(weir_pool *pool, weir_job *job);
+WEIR_MUST_CHECK WEIR_API int weir_job_trysubmit(weir_pool *pool, weir_job *job);
+WEIR_MUST_CHECK WEIR_API int weir_job_timedsubmit(weir_pool *pool, weir_job *job, uint64_t deadline_ns);
 
 /* Waits for the end of the job and returns its status: 0, ECANCELED, ETIMEDOUT (it expired in the queue); EINPROGRESS:
  * deadline_ns has passed and it goes on. EINVAL: never submitted. EDEADLK: called by a job of the same pool when every

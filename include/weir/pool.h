@@ -42,13 +42,13 @@ WEIR_API int weir_pool_create(weir_pool **pool, const char *name, const weir_con
  * Errors of all submits: EINVAL: pool or fn is NULL. ESHUTDOWN: shutdown has begun. ECHILD: a fork child with an
  * inherited pool. EDEADLK: a job of this pool would block on its own ceiling. EAGAIN, ENOMEM: there is no worker and
  * none can be started (trysubmit's EAGAIN also: shed). */
-WEIR_API int weir_pool_submit(weir_pool *pool, weir_fn *fn, void *arg);
-WEIR_API int weir_pool_trysubmit(weir_pool *pool, weir_fn *fn, void *arg);
-WEIR_API int weir_pool_timedsubmit(weir_pool *pool, weir_fn *fn, void *arg, uint64_t deadline_ns);
+WEIR_MUST_CHECK WEIR_API int weir_pool_submit(weir_pool *pool, weir_fn *fn, void *arg);
+WEIR_MUST_CHECK WEIR_API int weir_pool_trysubmit(weir_pool *pool, weir_fn *fn, void *arg);
+WEIR_MUST_CHECK WEIR_API int weir_pool_timedsubmit(weir_pool *pool, weir_fn *fn, void *arg, uint64_t deadline_ns);
 
 /* fn gets a copy of data's size bytes, aligned for any type, valid until fn returns. Up to 48 bytes take no allocation.
  * Blocks at the ceiling. ENOMEM: the copy cannot be allocated. EINVAL: data is NULL and size is not 0. */
-WEIR_API int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size);
+WEIR_MUST_CHECK WEIR_API int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size);
 
 /* Submits and waits. *outcome, which may be NULL, is the job's; a job that ended its thread counts as WEIR_IGNORE.
  * ECANCELED: a shutdown cancelled it. EDEADLK: called by a job of this pool when every running job would then be

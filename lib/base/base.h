@@ -30,6 +30,16 @@ static inline void weir__must(int error, const char *call, const char *file, int
         weir__must_fail(call, file, line, error);
 }
 
+/* ---- delay.c ---- */
+
+/* Where threads meet. Nothing, but in a build that is configured with --enable-test-delays. */
+#ifdef WEIR_TEST_DELAYS
+void weir__delay(void);
+#define WEIR__DELAY() weir__delay()
+#else
+#define WEIR__DELAY() ((void)0)
+#endif
+
 /* ---- clock.c ---- */
 
 /* Realtime minus monotonic, in ns. */

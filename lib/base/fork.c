@@ -5,6 +5,8 @@
 #endif
 
 #include <errno.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -18,8 +20,10 @@ static uint64_t last_id;                 /* guarded by registry_mutex */
 /* atomic, relaxed: it changes only in a fork child, while that process has a single thread */
 static atomic_uint generation;
 
-static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-static int watch_error; /* written inside watch_once, immutable after */
+/* Whether forks are watched: no, yes, or the process whose thread is about to arrange for it. Not a pthread_once: that
+ * would keep a failure for ever, and memory is short for a while only. */
+enum { UNWATCHED = 0, WATCHED = -1 };
+static atomic_int watch;
 
 static void before_fork(void)
 {
@@ -43,11 +47,6 @@ static void in_child(void)
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); /* pairs with nothing: one thread, see above */
 }
 
-static void watch(void)
-{
-    watch_error = pthread_atfork(before_fork, after_fork, in_child);
-}
-
 unsigned weir__fork_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed); /* pairs with nothing: as in in_child */
@@ -55,8 +54,20 @@ unsigned weir__fork_generation(void)
 
 int weir__fork_watch(void)
 {
-    WEIR__MUST(pthread_once(&watch_once, watch));
-    return watch_error == 0 ? 0 : ENOMEM;
+    int process = 0;
+    for (;;) {
+        int seen = atomic_load_explicit(&watch, memory_order_acquire); /* pairs with the release below */
+        if (seen == WATCHED)
+            return 0;
+        process = (int)getpid(); /* what a fork child finds may be its parent's: that thread does not exist here */
+        if (seen != process && atomic_compare_exchange_strong(&watch, &seen, process))
+            break;
+        (void)sched_yield();
+    }
+    bool watched = pthread_atfork(before_fork, after_fork, in_child) == 0;
+    /* release pairs with the acquire above */
+    atomic_store_explicit(&watch, watched ? WATCHED : UNWATCHED, memory_order_release);
+    return watched ? 0 : ENOMEM;
 }
 
 void weir__fork_register(struct weir__fork_lock *entry, pthread_mutex_t *lock)

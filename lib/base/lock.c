@@ -25,6 +25,7 @@ void weir__mutex_init(pthread_mutex_t *mutex)
 void weir__mutex_lock(pthread_mutex_t *mutex)
 {
     enum { SPINS = 40, YIELDS = 4 };
+    WEIR__DELAY();
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (pthread_mutex_trylock(mutex) == 0)
             return;

@@ -69,13 +69,16 @@ static bool park(struct weir__parker *parker, uint64_t deadline_ns)
     struct timespec time;
     const struct timespec *timeout = to_timespec(deadline_ns, &time) ? &time : NULL;
     for (;;) {
+        WEIR__DELAY();
         if (take_token(parker))
             return true;
+        WEIR__DELAY();
         unsigned expected = EMPTY;
         /* relaxed: the token itself is taken with acquire above */
         if (!atomic_compare_exchange_strong_explicit(&parker->token, &expected, ASLEEP, memory_order_relaxed,
                                                      memory_order_relaxed))
             continue;
+        WEIR__DELAY();
         long result = 0;
         do { /* FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC */
             result = syscall(futex_call(), &parker->token, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, ASLEEP, timeout,
@@ -83,6 +86,7 @@ static bool park(struct weir__parker *parker, uint64_t deadline_ns)
             /* relaxed: only whether it is still ASLEEP; the token is taken with acquire above */
         } while (atomic_load_explicit(&parker->token, memory_order_relaxed) == ASLEEP &&
                  !(result != 0 && errno == ETIMEDOUT));
+        WEIR__DELAY();
         expected = ASLEEP;
         /* relaxed: giving up the wait publishes nothing */
         if (atomic_compare_exchange_strong_explicit(&parker->token, &expected, EMPTY, memory_order_relaxed,
@@ -102,10 +106,13 @@ bool weir__park(struct weir__parker *parker, uint64_t deadline_ns)
 void weir__unpark(struct weir__parker *parker)
 {
     int saved_errno = errno;
+    WEIR__DELAY();
     /* release pairs with the acquire in take_token. After this line the parker may be gone: the call below only names
      * its address, and a wake-up of nobody, or of another futex that lies there by now, is allowed to be spurious. */
-    if (atomic_exchange_explicit(&parker->token, TOKEN, memory_order_release) == ASLEEP)
+    if (atomic_exchange_explicit(&parker->token, TOKEN, memory_order_release) == ASLEEP) {
+        WEIR__DELAY();
         (void)syscall(futex_call(), &parker->token, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+    }
     errno = saved_errno;
 }
 

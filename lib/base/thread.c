@@ -49,6 +49,7 @@ int weir__thread_start(pthread_t *thread, uint64_t stack_size, void *(*run)(void
         /* Set before the start, so that no instruction of the new thread takes a signal. */
         WEIR__MUST(pthread_sigmask(SIG_BLOCK, &blocked, &before));
         error = pthread_create(thread, &attributes, run, arg);
+        WEIR__DELAY();
         WEIR__MUST(pthread_sigmask(SIG_SETMASK, &before, NULL));
     }
     WEIR__MUST(pthread_attr_destroy(&attributes));

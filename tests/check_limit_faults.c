@@ -1,0 +1,409 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What goes wrong in limits that adapt themselves, where no other file shows that it does not here: see the register in
+ * README.md. */
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pool_support.h"
+
+#define MS     UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+/* ---- one client of a downstream that works on so many calls at once ---- */
+
+struct stream {
+    weir_estimator *estimator;
+    uint64_t now_ns;
+    uint64_t seed;
+    double rtt_ns;
+    double servers;
+    double noise;    /* sigma of a lognormal factor */
+    double answered; /* the share of calls that never reach the downstream, for example from a cache */
+    uint32_t outcome;
+    uint32_t limit;
+};
+
+static uint64_t base_seed; /* of this test's process */
+
+static void start(struct stream *stream, const weir_config *config)
+{
+    *stream = (struct stream){.now_ns = 1000 * SECOND, .rtt_ns = 20.0 * (double)MS, .servers = 40, .noise = 0.2};
+    if (base_seed == 0)
+        base_seed = weir_test_seed();
+    stream->seed = weir_test_random(&base_seed);
+    ck_assert_int_eq(weir_estimator_create(&stream->estimator, config), 0);
+    stream->limit = weir_estimator_limit(stream->estimator);
+}
+
+static weir_config plain_config(void)
+{
+    weir_config config;
+    ck_assert_int_eq(weir_config_init(&config), 0);
+    config.flags = WEIR_NO_ENV;
+    return config;
+}
+
+static double factor(struct stream *stream)
+{
+    double sum = 0; /* of twelve uniform deviates: nearly normal */
+    for (int i = 0; i < 12; i++)
+        sum += weir_test_uniform(&stream->seed);
+    return exp(stream->noise * (sum - 6) - stream->noise * stream->noise / 2);
+}
+
+/* The next completion. */
+static void step(struct stream *stream)
+{
+    double rtt = fmax(stream->rtt_ns, stream->rtt_ns * stream->limit / stream->servers);
+    stream->now_ns += (uint64_t)fmax(1, rtt / stream->limit);
+    uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
+    if (stream->answered > 0 && weir_test_uniform(&stream->seed) < stream->answered)
+        taken = 50000;
+    weir_sample sample = {
+        .start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit, .outcome = stream->outcome};
+    stream->limit = weir_estimator_update(stream->estimator, &sample);
+}
+
+static void run_for(struct stream *stream, double seconds)
+{
+    uint64_t end = stream->now_ns + (uint64_t)(seconds * 1e9);
+    while (stream->now_ns < end)
+        step(stream);
+}
+
+static weir_figures figures_of(const struct stream *stream)
+{
+    weir_figures figures = {0};
+    ck_assert_int_eq(weir_estimator_figures(stream->estimator, &figures), 0);
+    return figures;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over runs with different seeds: noise may mislead one of them for a moment. */
+static double median_of(double (*run)(void))
+{
+    double results[9];
+    for (int i = 0; i < 9; i++)
+        results[i] = run();
+    qsort(results, 9, sizeof results[0], ascending);
+    return results[4];
+}
+
+/* The mean of the limit over some seconds. */
+static double mean_limit(struct stream *stream, double seconds)
+{
+    uint64_t begin = stream->now_ns;
+    uint64_t end = begin + (uint64_t)(seconds * 1e9);
+    double sum = 0;
+    while (stream->now_ns < end) {
+        uint64_t before = stream->now_ns;
+        uint32_t limit = stream->limit;
+        step(stream);
+        sum += limit * (double)(stream->now_ns - before);
+    }
+    return sum / (double)(stream->now_ns - begin);
+}
+
+/* ---- vegas2 ---- */
+
+/* How long it takes, in round trips, until a client that knows the queue to be its own believes a slower service. */
+static double rtts_to_believe(void)
+{
+    struct stream stream;
+    weir_config config = plain_config();
+    config.drain_interval = 20 * SECOND;
+    start(&stream, &config);
+    run_for(&stream, 107); /* between two drains */
+    stream.rtt_ns *= 2;
+    uint64_t change = stream.now_ns, wrong = change;
+    while (stream.now_ns < change + 15 * SECOND) {
+        step(&stream);
+        if (fabs((double)figures_of(&stream).rtt_noload_ns / stream.rtt_ns - 1) > 0.15)
+            wrong = stream.now_ns;
+    }
+    weir_estimator_destroy(stream.estimator);
+    return (double)(wrong - change) / stream.rtt_ns;
+}
+
+/* A client that has seen R follow its own limit need not wait for the next drain of all, which is more than 300 round
+ * trips away: it believes a slower service after a few. */
+START_TEST(believes_without_the_others)
+{
+    double rtts = median_of(rtts_to_believe);
+    if (rtts > 100)
+        ck_abort_msg("%.0f RTTs", rtts);
+}
+END_TEST
+
+static double limit_with_answered_calls(void)
+{
+    struct stream stream;
+    weir_config config = plain_config();
+    start(&stream, &config);
+    run_for(&stream, 30);
+    stream.answered = 0.03;
+    run_for(&stream, 30);
+    double limit = mean_limit(&stream, 30);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* Calls that succeed in 50 us without having reached the downstream, three of a hundred, are not taken for what it can
+ * do: the limit stays near its capacity. */
+START_TEST(short_successes_are_no_baseline)
+{
+    double limit = median_of(limit_with_answered_calls);
+    if (limit < 28 || limit > 60)
+        ck_abort_msg("limit %.0f", limit);
+}
+END_TEST
+
+/* Seconds until the limit is back after the downstream had an eighth of its capacity for a while. */
+static double seconds_to_recover(void)
+{
+    struct stream stream;
+    weir_config config = plain_config();
+    start(&stream, &config);
+    run_for(&stream, 30);
+    stream.servers = 5;
+    run_for(&stream, 20);
+    double cut = stream.limit;
+    stream.servers = 40;
+    uint64_t change = stream.now_ns;
+    while (stream.limit < 34 && stream.now_ns < change + 60 * SECOND)
+        step(&stream);
+    weir_estimator_destroy(stream.estimator);
+    return cut <= 10 ? (double)(stream.now_ns - change) / 1e9 : 60;
+}
+
+/* A limit that was cut comes back by a ramp, not by one permit at a time. */
+START_TEST(a_cut_limit_comes_back_by_a_ramp)
+{
+    double seconds = median_of(seconds_to_recover);
+    if (seconds > 6)
+        ck_abort_msg("%.1f s", seconds);
+}
+END_TEST
+
+/* ---- every algorithm ---- */
+
+/* RTTs of two and three nanoseconds are as good as any: nothing is divided by a rounded zero. */
+START_TEST(nanoseconds_are_fine_enough)
+{
+    weir_config config = plain_config();
+    weir_estimator *estimator = NULL;
+    config.algorithm = (uint32_t)_i;
+    config.window = 0;
+    ck_assert_int_eq(weir_estimator_create(&estimator, &config), 0);
+    for (uint64_t k = 0; k < 5000; k++) {
+        weir_sample sample = {.start_ns = 1000 + 3 * k, .rtt_ns = 2 + k % 2};
+        sample.in_flight = weir_estimator_limit(estimator);
+        uint32_t limit = weir_estimator_update(estimator, &sample);
+        ck_assert(limit >= config.min_limit && limit <= config.max_limit);
+    }
+    weir_figures figures = {0};
+    ck_assert_int_eq(weir_estimator_figures(estimator, &figures), 0);
+    ck_assert(isfinite(figures.estimate) && isfinite(figures.throughput));
+    weir_estimator_destroy(estimator);
+}
+END_TEST
+
+/* A limit of 4.9 admits four: the estimate is cut, never rounded up. */
+START_TEST(fractions_admit_nobody)
+{
+    weir_config config = plain_config();
+    struct stream stream;
+    unsigned fractions = 0;
+    config.algorithm = (uint32_t)_i;
+    config.window_min = config.window_max = 50 * MS;
+    start(&stream, &config);
+    for (int k = 0; k < 20000; k++) {
+        step(&stream);
+        double estimate = figures_of(&stream).estimate;
+        ck_assert(stream.limit <= estimate || stream.limit == config.min_limit);
+        fractions += estimate > stream.limit;
+    }
+    if (_i != WEIR_VEGAS) /* it moves by whole permits, from a whole one */
+        ck_assert_uint_gt(fractions, 0);
+    weir_estimator_destroy(stream.estimator);
+}
+END_TEST
+
+/* For aimd a call that takes TIMEOUT has just been in time, and one that takes a nanosecond more has not; no other
+ * algorithm has a timeout of its own. */
+START_TEST(timeout_is_exact_and_aimds)
+{
+    weir_config config = plain_config();
+    weir_estimator *estimator = NULL;
+    config.algorithm = WEIR_AIMD;
+    config.window = 0;
+    config.initial_limit = 20;
+    ck_assert_int_eq(weir_estimator_create(&estimator, &config), 0);
+    weir_sample sample = {.start_ns = SECOND, .rtt_ns = config.timeout, .in_flight = 20};
+    ck_assert_uint_eq(weir_estimator_update(estimator, &sample), 21);
+    sample.rtt_ns = config.timeout + 1;
+    sample.in_flight = 21;
+    ck_assert_uint_eq(weir_estimator_update(estimator, &sample), 18);
+    weir_estimator_destroy(estimator);
+    config.algorithm = WEIR_VEGAS;
+    ck_assert_int_eq(weir_estimator_create(&estimator, &config), 0);
+    sample.in_flight = 20;
+    ck_assert_uint_ge(weir_estimator_update(estimator, &sample), 20);
+    weir_estimator_destroy(estimator);
+}
+END_TEST
+
+/* ---- what a pool tells its estimator ---- */
+
+static struct {
+    atomic_uint samples;
+    _Atomic uint64_t sum_ns;
+} told;
+
+static int start_telling(void *state, const weir_config *config)
+{
+    (void)state;
+    (void)config;
+    atomic_store(&told.samples, 0);
+    atomic_store(&told.sum_ns, 0);
+    return 0;
+}
+
+static uint32_t tell(void *state, const weir_sample *sample)
+{
+    (void)state;
+    atomic_fetch_add(&told.samples, 1);
+    atomic_fetch_add(&told.sum_ns, sample->rtt_ns);
+    return 1;
+}
+
+static const weir_estimator_class telling = {.name = "telling", .state_size = 8, .init = start_telling, .update = tell};
+
+static weir_pool *telling_pool(void)
+{
+    weir_config config = weir_test_fixed(1, 16);
+    config.algorithm = WEIR_CUSTOM;
+    config.estimator_class = &telling;
+    return weir_test_pool_of(&config);
+}
+
+static weir_outcome take_a_while(void *unused)
+{
+    (void)unused;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    return WEIR_SUCCESS;
+}
+
+/* Five jobs behind one another on one worker: their RTTs do not overlap, so in sum they are no longer than all of it.
+ * With the waits in them they would be three times that. */
+START_TEST(samples_leave_out_the_wait)
+{
+    weir_pool *pool = telling_pool();
+    uint64_t began = weir_now_ns();
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(weir_pool_submit(pool, take_a_while, NULL), 0);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    uint64_t taken = weir_now_ns() - began;
+    (void)weir_test_stats(pool);
+    ck_assert_uint_eq(atomic_load(&told.samples), 5);
+    ck_assert_uint_le(atomic_load(&told.sum_ns), taken);
+    ck_assert_uint_ge(atomic_load(&told.sum_ns), 5 * 2000000);
+    weir_test_pool_end(pool);
+}
+END_TEST
+
+static weir_outcome end_thread(void *arg)
+{
+    pthread_exit(arg);
+    return WEIR_SUCCESS;
+}
+
+/* What was cancelled, has expired, or ended its thread tells nothing about the downstream, and leaves no permit behind.
+ */
+START_TEST(what_never_ran_is_no_sample)
+{
+    struct weir_test_gate gate;
+    weir_test_gate_init(&gate);
+    weir_pool *pool = telling_pool();
+    weir_job cancelled = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    weir_job expiring = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    weir_test_occupy(pool, &gate, 1);
+    expiring.deadline_ns = weir_after_ns(2000000);
+    ck_assert_int_eq(weir_job_submit(pool, &cancelled), 0);
+    ck_assert_int_eq(weir_job_submit(pool, &expiring), 0);
+    ck_assert_int_eq(weir_job_wait(&expiring, WEIR_FOREVER), ETIMEDOUT);
+    ck_assert_int_eq(weir_job_cancel(&cancelled), 0);
+    ck_assert_int_eq(weir_pool_submit(pool, end_thread, NULL), 0);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    weir_stats stats = weir_test_stats(pool);
+    ck_assert_uint_eq(atomic_load(&told.samples), 1);
+    ck_assert_uint_eq(stats.in_flight, 0);
+    ck_assert_uint_eq(stats.cancelled + stats.expired + stats.ignored, 3);
+    ck_assert_int_eq(weir_pool_call(pool, weir_test_nothing, NULL, NULL), 0);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+
+/* What is bad for one pool lowers the limit of that one only. */
+START_TEST(pools_do_not_share_their_limits)
+{
+    weir_limiter *limiters[2] = {NULL, NULL};
+    weir_config config = plain_config();
+    config.algorithm = WEIR_AIMD;
+    config.initial_limit = 20;
+    config.window = 0;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(weir_limiter_create(&limiters[i], "same name", &config), 0);
+    for (int k = 0; k < 40; k++) {
+        for (int i = 0; i < 2; i++) {
+            weir_permit permit = {0};
+            ck_assert_int_eq(weir_limiter_acquire(limiters[i], &permit), 0);
+            ck_assert_int_eq(weir_limiter_release(limiters[i], &permit, i == 0 ? WEIR_DROPPED : WEIR_SUCCESS), 0);
+        }
+    }
+    weir_stats stats = {0};
+    ck_assert_int_eq(weir_limiter_stats(limiters[0], &stats), 0);
+    ck_assert_uint_lt(stats.limit, 10);
+    ck_assert_int_eq(weir_limiter_stats(limiters[1], &stats), 0);
+    ck_assert_uint_ge(stats.limit, 20);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(weir_limiter_destroy(limiters[i]), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("limit faults");
+    TCase *tests = tcase_create("vegas2");
+    tcase_set_timeout(tests, TEST_LIMIT_S);
+    tcase_add_test(tests, believes_without_the_others);
+    tcase_add_test(tests, short_successes_are_no_baseline);
+    tcase_add_test(tests, a_cut_limit_comes_back_by_a_ramp);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("every algorithm");
+    tcase_set_timeout(tests, TEST_LIMIT_S);
+    tcase_add_loop_test(tests, nanoseconds_are_fine_enough, WEIR_VEGAS2, WEIR_FIXED + 1);
+    tcase_add_loop_test(tests, fractions_admit_nobody, WEIR_VEGAS2, WEIR_AIMD);
+    tcase_add_test(tests, timeout_is_exact_and_aimds);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("pools and limiters");
+    tcase_set_timeout(tests, TEST_LIMIT_S);
+    tcase_add_test(tests, samples_leave_out_the_wait);
+    tcase_add_test(tests, what_never_ran_is_no_sample);
+    tcase_add_test(tests, pools_do_not_share_their_limits);
+    suite_add_tcase(suite, tests);
+    return weir_test_main(suite);
+}
