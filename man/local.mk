@@ -66,6 +66,7 @@ dist_man_MANS += \
 	man/weir_pool_submit_copy.3 \
 	man/weir_pool_timedsubmit.3 \
 	man/weir_pool_trysubmit.3 \
+	man/weir_pool_trysubmit_copy.3 \
 	man/weir_set_log.3 \
 	man/weir_stats.3 \
 	man/weir_stats_write.3 \
