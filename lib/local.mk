@@ -85,3 +85,5 @@ EXTRA_DIST += lib/weir.map
 
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = lib/weir.pc
+
+include lib/compat/compat.mk

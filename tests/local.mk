@@ -57,6 +57,7 @@ weir_test_programs = \
 	tests/check_stats_write \
 	tests/check_live \
 	tests/check_explain \
+	tests/check_thpool \
 	tests/check_model
 check_PROGRAMS += $(weir_test_programs)
 TESTS += $(weir_test_programs)
@@ -75,6 +76,7 @@ weir_test_scripts = \
 	tests/manpages.test \
 	tests/option_list.test \
 	tests/symbols.test \
+	tests/thpool.test \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
@@ -286,6 +288,11 @@ tests_check_explain_SOURCES = \
 tests_check_explain_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 tests_check_explain_CFLAGS = $(weir_test_cflags)
 tests_check_explain_LDADD = libweir-test.la
+
+tests_check_thpool_SOURCES = tests/check_thpool.c tests/pool_support.c tests/pool_support.h
+tests_check_thpool_CFLAGS = $(weir_test_cflags)
+tests_check_thpool_LDADD = libweir-thpool-core.la libweir-test.la
+EXTRA_DIST += tests/thpool
 
 # What weirstat.test looks at.
 check_PROGRAMS += tests/live_process
