@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The weir authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A page per public header, two of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
+# A page per public header, three of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
 dist_man_MANS += \
 	man/thpool_add_work.3 \
 	man/thpool_destroy.3 \
@@ -56,6 +56,7 @@ dist_man_MANS += \
 	man/weir_limiter_timedacquire.3 \
 	man/weir_limiter_tryacquire.3 \
 	man/weir_log.3 \
+	man/weir_migrate.7 \
 	man/weir_now_ns.3 \
 	man/weir_pool.3 \
 	man/weir_pool_call.3 \

@@ -74,6 +74,7 @@ weir_test_scripts = \
 	tests/html.test \
 	tests/install.test \
 	tests/manpages.test \
+	tests/migrate.test \
 	tests/option_list.test \
 	tests/symbols.test \
 	tests/thpool.test \

@@ -20,3 +20,11 @@ libweir_thpool_la_LDFLAGS += -export-symbols-regex '^(weir_)?thpool_'
 endif
 EXTRA_DIST += lib/compat/thpool.map
 pkgconfig_DATA += lib/compat/weir-thpool.pc
+
+# Recipes that are longer than ten lines: source to be compiled into a program. uv_work needs libuv, which we do not.
+compatdir = $(pkgdatadir)/compat
+dist_compat_DATA = \
+	lib/compat/routine.c \
+	lib/compat/routine.h \
+	lib/compat/uv_work.c \
+	lib/compat/uv_work.h
