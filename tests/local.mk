@@ -334,8 +334,10 @@ check-model:
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' CC='$(CC)' $(SHELL) $(srcdir)/tests/model/check.sh || test $$? -eq 77
 EXTRA_DIST += tests/model
 
+include tests/package/package.mk
+
 clean-local:
-	-chmod -R u+w check-asan check-tsan 2>/dev/null
-	-rm -rf check-asan check-tsan html
+	-chmod -R u+w check-asan check-tsan $(package_folders) 2>/dev/null
+	-rm -rf check-asan check-tsan $(package_folders) html
 
 EXTRA_DIST += tests/vectors
