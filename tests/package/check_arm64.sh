@@ -63,7 +63,7 @@ $MAKE -s -j"$(nproc)" all
 emulator="qemu-aarch64 -L /usr/$host"
 if [ "$tests" = --enable-tests ]; then
     # Scripts compile for the machine that they run on, so the programs alone.
-    CK_TIMEOUT_MULTIPLIER=20 WEIR_TEST_SLOW="${WEIR_TEST_SLOW:-20}" \
+    CK_TIMEOUT_MULTIPLIER=20 WEIR_TEST_SLOW="${WEIR_TEST_SLOW:-20}" WEIR_TEST_EMULATED=1 \
         $MAKE -s -j"$(nproc)" check LOG_COMPILER="$emulator" \
         TESTS="$CHECK_ARM64_TESTS" check_PROGRAMS="$CHECK_ARM64_TESTS"
 else

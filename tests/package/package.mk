@@ -17,8 +17,9 @@ record-abi: libweir.la libweir-thpool.la
 check-arm64:
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) -s distdir distdir=check-arm64-source
 	$(AM_V_at)CHECK_ARM64_TESTS='$(CHECK_ARM64_TESTS)' $(PACKAGE_CHECK)/check_arm64.sh || test $$? -eq 77
-# Programs of weir_test_programs to run there.
-CHECK_ARM64_TESTS = $(weir_test_programs)
+# Not there: check_fork, for qemu-user gives up when the child of a process with threads starts one, and check_threads,
+# for the signal masks it shows are not all of those that were set.
+CHECK_ARM64_TESTS = $(filter-out tests/check_fork tests/check_threads,$(weir_test_programs))
 EXTRA_DIST += \
 	debian \
 	tests/package/check_abi.sh \
