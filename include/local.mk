@@ -14,4 +14,5 @@ weirinclude_HEADERS = \
 	include/weir/log.h \
 	include/weir/pool.h \
 	include/weir/stats.h \
+	include/weir/thpool.h \
 	include/weir/time.h

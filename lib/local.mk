@@ -88,3 +88,5 @@ EXTRA_DIST += lib/weir.map
 
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = lib/weir.pc
+
+include lib/compat/compat.mk

@@ -3,6 +3,13 @@
 
 # A page per public header, those of section 7, weirstat(1); the others name one of these in a .so line, a page per function.
 dist_man_MANS += \
+	man/thpool_add_work.3 \
+	man/thpool_destroy.3 \
+	man/thpool_init.3 \
+	man/thpool_num_threads_working.3 \
+	man/thpool_pause.3 \
+	man/thpool_resume.3 \
+	man/thpool_wait.3 \
 	man/weir.7 \
 	man/weir_after_ns.3 \
 	man/weir_completions.3 \
@@ -52,6 +59,7 @@ dist_man_MANS += \
 	man/weir_limiter_timedacquire.3 \
 	man/weir_limiter_tryacquire.3 \
 	man/weir_log.3 \
+	man/weir_migrate.7 \
 	man/weir_now_ns.3 \
 	man/weir_pool.3 \
 	man/weir_pool_call.3 \
@@ -71,10 +79,15 @@ dist_man_MANS += \
 	man/weir_pool_submit_copy.3 \
 	man/weir_pool_timedsubmit.3 \
 	man/weir_pool_trysubmit.3 \
+	man/weir_pool_trysubmit_copy.3 \
 	man/weir_set_log.3 \
 	man/weir_stats.3 \
 	man/weir_stats_write.3 \
 	man/weir_strerror.3 \
+	man/weir_thpool.3 \
+	man/weir_thpool_config.3 \
+	man/weir_thpool_create.3 \
+	man/weir_thpool_pool.3 \
 	man/weir_time.3 \
 	man/weir_trace.7 \
 	man/weir_vegas2.7 \

@@ -40,6 +40,7 @@ static bool all_calls_refused(weir_pool *pool, weir_permit *held)
         weir_pool_timedsubmit(pool, weir_test_nothing, NULL, WEIR_FOREVER),
         weir_pool_submit_copy(pool, weir_test_nothing, "", 1),
         weir_pool_submit_copy(pool, weir_test_nothing, (char[100]){0}, 100),
+        weir_pool_trysubmit_copy(pool, weir_test_nothing, (char[100]){0}, 100),
         weir_pool_call(pool, weir_test_nothing, NULL, NULL),
         weir_pool_drain(pool, WEIR_FOREVER),
         weir_pool_shutdown(pool, WEIR_FINISH, WEIR_FOREVER),

@@ -275,7 +275,9 @@ static void submit_copies(size_t size)
             data[i] = (unsigned char)(k + i);
         data[0] = (unsigned char)k;
         data[1] = (unsigned char)size;
-        ck_assert_int_eq(weir_pool_submit_copy(pool, check_copy, data, size), 0);
+        ck_assert_int_eq(k % 2 == 0 ? weir_pool_submit_copy(pool, check_copy, data, size)
+                                    : weir_pool_trysubmit_copy(pool, check_copy, data, size),
+                         0);
     }
     memset(data, 0, sizeof data);
     weir_test_gate_open(&gate);
@@ -310,6 +312,34 @@ START_TEST(copy_of_nothing)
     ck_assert_int_eq(weir_pool_submit_copy(pool, note_pointer, NULL, 1), EINVAL);
     ck_assert_int_eq(weir_pool_submit_copy(pool, note_pointer, "", SIZE_MAX), ENOMEM);
     weir_test_pool_end(pool);
+}
+END_TEST
+
+/* At the ceiling trysubmit_copy sheds, whatever the size, also from a job of the pool, and leaks nothing. */
+static weir_outcome copy_to_own_pool(void *arg)
+{
+    weir_pool *pool = *(weir_pool **)arg;
+    bool shed = weir_pool_trysubmit_copy(pool, weir_test_nothing, "", 1) == EAGAIN &&
+                weir_pool_trysubmit_copy(pool, weir_test_nothing, (char[100]){0}, 100) == EAGAIN;
+    return shed ? WEIR_SUCCESS : WEIR_DROPPED;
+}
+
+START_TEST(copies_are_shed)
+{
+    struct weir_test_gate gate;
+    weir_outcome outcome = WEIR_IGNORE;
+    weir_test_gate_init(&gate);
+    weir_pool *pool = weir_test_pool(2, 0);
+    weir_test_occupy(pool, &gate, 1);
+    ck_assert_int_eq(weir_pool_call(pool, copy_to_own_pool, &pool, &outcome), 0);
+    ck_assert_int_eq(outcome, WEIR_SUCCESS);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_pass, &gate), 0);
+    ck_assert_int_eq(weir_pool_trysubmit_copy(pool, weir_test_nothing, "", 1), EAGAIN);
+    ck_assert_int_eq(weir_pool_trysubmit_copy(pool, weir_test_nothing, (char[100]){0}, 100), EAGAIN);
+    ck_assert_uint_eq(weir_test_stats(pool).shed, 4);
+    weir_test_gate_open(&gate);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
 }
 END_TEST
 
@@ -544,6 +574,8 @@ START_TEST(null_arguments)
     ck_assert_int_eq(weir_pool_timedsubmit(pool, NULL, NULL, 0), EINVAL);
     ck_assert_int_eq(weir_pool_submit_copy(NULL, weir_test_nothing, "", 1), EINVAL);
     ck_assert_int_eq(weir_pool_submit_copy(pool, NULL, "", 1), EINVAL);
+    ck_assert_int_eq(weir_pool_trysubmit_copy(NULL, weir_test_nothing, "", 1), EINVAL);
+    ck_assert_int_eq(weir_pool_trysubmit_copy(pool, weir_test_nothing, NULL, 1), EINVAL);
     ck_assert_int_eq(weir_pool_call(NULL, weir_test_nothing, NULL, NULL), EINVAL);
     ck_assert_int_eq(weir_pool_call(pool, NULL, NULL, NULL), EINVAL);
     ck_assert_int_eq(weir_pool_drain(NULL, 0), EINVAL);
@@ -627,6 +659,7 @@ int main(void)
     tcase_add_test(submits, blocked_in_order);
     tcase_add_loop_test(submits, copies, 0, 10);
     tcase_add_test(submits, copy_of_nothing);
+    tcase_add_test(submits, copies_are_shed);
     suite_add_tcase(suite, submits);
     TCase *nesting = tcase_create("call and nesting");
     tcase_set_timeout(nesting, TEST_LIMIT_S);

@@ -162,6 +162,7 @@ START_TEST(finish_runs_the_queue)
     ck_assert_int_eq(weir_pool_timedsubmit(pool, weir_test_count, &ran, 0), ESHUTDOWN);
     ck_assert_int_eq(weir_pool_submit_copy(pool, weir_test_count, "", 1), ESHUTDOWN);
     ck_assert_int_eq(weir_pool_submit_copy(pool, weir_test_count, (char[100]){0}, 100), ESHUTDOWN);
+    ck_assert_int_eq(weir_pool_trysubmit_copy(pool, weir_test_count, (char[100]){0}, 100), ESHUTDOWN);
     ck_assert_int_eq(weir_pool_call(pool, weir_test_count, &ran, NULL), ESHUTDOWN);
     ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_FINISH, 0), 0);
     ck_assert_int_eq(weir_pool_shutdown(pool, WEIR_CANCEL, 0), 0);

@@ -59,6 +59,7 @@ weir_test_programs = \
 	tests/check_live \
 	tests/check_explain \
 	tests/check_configure \
+	tests/check_thpool \
 	tests/check_model \
 	tests/check_pool_faults \
 	tests/check_limit_faults \
@@ -85,10 +86,12 @@ weir_test_scripts = \
 	tests/html.test \
 	tests/install.test \
 	tests/manpages.test \
+	tests/migrate.test \
 	tests/option_list.test \
 	tests/probes.test \
 	tests/reasons.test \
 	tests/symbols.test \
+	tests/thpool.test \
 	tests/weirstat.test
 TESTS += $(weir_test_scripts)
 dist_check_SCRIPTS += $(weir_test_scripts)
@@ -339,6 +342,11 @@ tests_check_explain_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 tests_check_explain_CFLAGS = $(weir_test_cflags)
 tests_check_explain_LDADD = libweir-test.la
 
+tests_check_thpool_SOURCES = tests/check_thpool.c tests/pool_support.c tests/pool_support.h
+tests_check_thpool_CFLAGS = $(weir_test_cflags)
+tests_check_thpool_LDADD = libweir-thpool-core.la libweir-test.la
+EXTRA_DIST += tests/thpool
+
 # What weirstat.test looks at.
 check_PROGRAMS += tests/live_process
 tests_live_process_SOURCES = tests/live_process.c
@@ -416,8 +424,10 @@ weir_racy_programs = \
 	tests/check_races \
 	tests/check_stress
 
+include tests/package/package.mk
+
 clean-local:
-	-chmod -R u+w check-asan check-tsan check-musl check-delays 2>/dev/null
-	-rm -rf check-asan check-tsan check-musl check-delays html
+	-chmod -R u+w check-asan check-tsan check-musl check-delays $(package_folders) 2>/dev/null
+	-rm -rf check-asan check-tsan check-musl check-delays $(package_folders) html
 
 EXTRA_DIST += tests/vectors

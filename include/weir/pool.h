@@ -47,8 +47,10 @@ WEIR_MUST_CHECK WEIR_API int weir_pool_trysubmit(weir_pool *pool, weir_fn *fn, v
 WEIR_MUST_CHECK WEIR_API int weir_pool_timedsubmit(weir_pool *pool, weir_fn *fn, void *arg, uint64_t deadline_ns);
 
 /* fn gets a copy of data's size bytes, aligned for any type, valid until fn returns. Up to 48 bytes take no allocation.
- * Blocks at the ceiling. ENOMEM: the copy cannot be allocated. EINVAL: data is NULL and size is not 0. */
+ * submit_copy blocks at the ceiling, trysubmit_copy sheds. ENOMEM: the copy cannot be allocated. EINVAL: data is NULL
+ * and size is not 0. */
 WEIR_MUST_CHECK WEIR_API int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size);
+WEIR_MUST_CHECK WEIR_API int weir_pool_trysubmit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size);
 
 /* Submits and waits. *outcome, which may be NULL, is the job's; a job that ended its thread counts as WEIR_IGNORE.
  * ECANCELED: a shutdown cancelled it. EDEADLK: called by a job of this pool when every running job would then be

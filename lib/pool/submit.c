@@ -359,20 +359,20 @@ void weir__unit_discard(const struct weir__unit *unit)
         free(((const struct weir__plain *)unit)->arg);
 }
 
-static int submit_large_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+static int put_large_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size, bool wait)
 {
     struct large_copy *copy = size <= SIZE_MAX - sizeof *copy ? weir__allocate(sizeof *copy + size) : NULL;
     if (copy == NULL)
         return ENOMEM;
     copy->fn = fn;
     memcpy(copy->bytes, data, size);
-    int error = weir_pool_submit(pool, run_large_copy, copy);
+    int error = put_plain(pool, run_large_copy, copy, wait, WEIR_FOREVER);
     if (error != 0)
         free(copy);
     return error;
 }
 
-int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+static int put_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size, bool wait)
 {
     int error = weir__pool_usable(pool);
     if (error != 0)
@@ -380,12 +380,22 @@ int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t
     if (fn == NULL || (data == NULL && size != 0))
         return EINVAL;
     if (size > WEIR__COPY_BYTES)
-        return submit_large_copy(pool, fn, data, size);
+        return put_large_copy(pool, fn, data, size, wait);
     struct request request = {.kind = WEIR__COPY,
                               .fn = fn,
                               .arg = data,
                               .copy_size = (uint32_t)size,
-                              .wait = true,
+                              .wait = wait,
                               .deadline_ns = WEIR_FOREVER};
     return submit(pool, &request);
+}
+
+int weir_pool_submit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+{
+    return put_copy(pool, fn, data, size, true);
+}
+
+int weir_pool_trysubmit_copy(weir_pool *pool, weir_fn *fn, const void *data, size_t size)
+{
+    return put_copy(pool, fn, data, size, false);
 }
