@@ -259,7 +259,7 @@ size_t weir__config_render(const weir_config *config, char *buffer, size_t size)
         const char *value = weir__option_format(option, weir__option_load(option, config), formatted);
         size_t length = 0;
         for (; length < LONGEST && value[length] != '\0'; length++)
-            shown[length] = harmless(value[length]);
+            shown[length] = weir__harmless(value[length]);
         shown[length] = '\0';
         weir__origin_describe(config, option, origin, sizeof origin);
         add(&text, "%s\t%s%s\t%s\t%s\n", option->name, shown, value[length] != '\0' ? "..." : "", origin,
