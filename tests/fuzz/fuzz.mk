@@ -19,6 +19,7 @@ weir_fuzz_live_file = \
 	tests/fuzz/json.h \
 	tools/weirstat/explain.c \
 	tools/weirstat/history.c \
+	tools/weirstat/options.c \
 	tools/weirstat/table.c \
 	tools/weirstat/text.c \
 	tools/weirstat/weirstat.h \

@@ -113,18 +113,26 @@ static void fill_in_record(struct weir__record *record)
     (void)snprintf(record->partitions[1].name, sizeof record->partitions[1].name, "live");
 }
 
+/* With room for three partitions, so that an offset of two bytes reaches all of it. */
+enum { WORDS = (offsetof(struct weir__record, partitions) + 3 * sizeof(struct weir__record_partition)) / 8 };
+
 static void fill_in(struct weir__live_file *file)
 {
+    static const char options[] = "MAX_LIMIT\t1000\tdefault\tlive\nMODE\tenforce\tprogram\t\n";
     struct weir__record record;
     fill_in_record(&record);
-    memset(file, 0, sizeof *file);
+    memset(file, 0, weir__live_size(WORDS));
     memcpy(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic);
     file->version = WEIR__LIVE_VERSION;
     file->record_size = sizeof record;
     file->figures = WEIR__FIGURES;
     file->pid = 1;
-    memcpy(file->records[0], &record, sizeof record);
-    memcpy(file->records[1], &record, sizeof record);
+    file->options_size = WEIR__LIVE_OPTIONS;
+    file->record_words = WORDS;
+    for (int row = 0; row < 2; row++) {
+        memcpy((char *)file->records + (size_t)row * WORDS * sizeof(uint64_t), &record, WORDS * sizeof(uint64_t));
+        memcpy((char *)file->options[row], options, sizeof options);
+    }
 }
 
 static void change(unsigned char *bytes, size_t size, struct fuzz_input *input)
@@ -188,6 +196,16 @@ static void explain_looks(const struct weir__record *first, const struct weir__r
     free(looks);
 }
 
+static void show_options(const struct weir__record *record)
+{
+    char options[WEIR__LIVE_OPTIONS];
+    if (!weir__live_read_options(directory, record, options))
+        return;
+    FILE *out = listen_in();
+    print_options(out, options);
+    look_at(out, false);
+}
+
 static void use(const struct weir__record *records, size_t count)
 {
     struct weir__record *good = malloc(sizeof *good);
@@ -199,6 +217,7 @@ static void use(const struct weir__record *records, size_t count)
         explain_looks(good, &records[i]);
         explain_looks(&records[i], good);
         explain_looks(&records[i], &records[i]);
+        show_options(&records[i]);
     }
     free(good);
     FILE *out = listen_in();
@@ -219,11 +238,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fuzz_number(&input, 1) % 2 != 0) {
         put(input.data, input.size);
     } else {
-        struct weir__live_file *file = malloc(sizeof *file);
+        struct weir__live_file *file = malloc(weir__live_size(WORDS));
         FUZZ_CHECK(file != NULL);
         fill_in(file);
-        change((unsigned char *)file, sizeof *file, &input);
-        put(file, sizeof *file);
+        change((unsigned char *)file, weir__live_size(WORDS), &input);
+        put(file, weir__live_size(WORDS));
         free(file);
     }
     FUZZ_CHECK(weir__live_read(directory, &records, &count, &odd) == 0);
