@@ -3,7 +3,7 @@
 
 /* What happens when memory or threads run out at the k-th attempt, for every k that a scenario reaches.
  *
- * The program is linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create, so that
+ * The program is linked with -Wl,--wrap= for malloc, calloc, realloc, free, mmap, munmap and pthread_create, so that
  * the calls of the library (and of this file) come through the functions below. A sanitizer's own interceptors lie
  * behind them: it sees every block that a call really gets, and nothing of those that fail here. */
 
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "pool_support.h"
 
@@ -46,6 +47,8 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void __real_free(void *memory);
+void *__real_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset);
+int __real_munmap(void *memory, size_t length);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);
 
 void *__wrap_malloc(size_t size);
@@ -87,6 +90,26 @@ void __wrap_free(void *memory)
     if (memory != NULL)
         atomic_fetch_sub(&blocks, 1);
     __real_free(memory);
+}
+
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset);
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)
+{
+    void *memory = MAP_FAILED;
+    if (fails(&memory_fault))
+        errno = ENOMEM;
+    else
+        memory = __real_mmap(address, length, protection, flags, descriptor, offset);
+    if (memory != MAP_FAILED)
+        atomic_fetch_add(&blocks, 1);
+    return memory;
+}
+
+int __wrap_munmap(void *memory, size_t length);
+int __wrap_munmap(void *memory, size_t length)
+{
+    atomic_fetch_sub(&blocks, 1);
+    return __real_munmap(memory, length);
 }
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg);

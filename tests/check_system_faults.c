@@ -118,7 +118,8 @@ int __wrap_posix_fallocate(int descriptor, off_t offset, off_t length)
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset);
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)
 {
-    return fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, descriptor, offset);
+    bool maps_file = (flags & MAP_ANONYMOUS) == 0; /* the others are memory, whose lack is check_faults.c's */
+    return maps_file && fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, descriptor, offset);
 }
 
 int __wrap_linkat(int old_directory, const char *old_path, int new_directory, const char *new_path, int flags);

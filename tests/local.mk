@@ -220,7 +220,8 @@ tests_check_fork_LDADD = libweir-test.la
 tests_check_faults_SOURCES = tests/check_faults.c tests/pool_support.c tests/pool_support.h
 tests_check_faults_CFLAGS = $(weir_test_cflags)
 tests_check_faults_LDADD = libweir-test.la
-tests_check_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=pthread_create
+tests_check_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=mmap,--wrap=munmap,--wrap=pthread_create
 
 tests_check_edges_SOURCES = tests/check_edges.c tests/pool_support.c tests/pool_support.h
 tests_check_edges_CFLAGS = $(weir_test_cflags)
