@@ -178,6 +178,50 @@ START_TEST(warmest_first)
 }
 END_TEST
 
+static atomic_uint broken_workers;
+static atomic_uint broken_jobs;
+
+/* The first worker that comes by has no connection, say: it fails whatever it gets. */
+static weir_outcome fail_on_one_worker(void *arg)
+{
+    static _Thread_local bool is_broken;
+    (void)arg;
+    if (!is_broken && atomic_fetch_add(&broken_workers, 1) == 0)
+        is_broken = true;
+    if (is_broken)
+        (void)atomic_fetch_add(&broken_jobs, 1);
+    return is_broken ? WEIR_DROPPED : WEIR_SUCCESS;
+}
+
+/* A worker that fails its jobs does not get all of them, while others are idle that would not. */
+START_TEST(broken_one_steps_aside)
+{
+    enum { WORKERS = 3, BURSTS = 4, JOBS = 100 };
+    struct weir_test_gate gate;
+    weir_test_gate_init(&gate);
+    weir_config config = weir_test_fixed(WORKERS, JOBS);
+    config.idle_timeout = long_timeout_ns;
+    weir_pool *pool = weir_test_pool_of(&config);
+    weir_test_occupy(pool, &gate, WORKERS);
+    weir_test_gate_open(&gate);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_int_eq(weir_pool_configure(pool, "INITIAL_LIMIT", "1"), 0);
+    for (int burst = 0; burst < BURSTS; burst++) {
+        ck_assert_int_eq(weir_pool_pause(pool), 0);
+        for (int i = 0; i < JOBS; i++)
+            ck_assert_int_eq(weir_pool_submit(pool, fail_on_one_worker, NULL), 0);
+        ck_assert_int_eq(weir_pool_resume(pool), 0);
+        ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    }
+    /* Once at first, and perhaps once more in each burst that begins before it has gone to rest. */
+    ck_assert_uint_ge(atomic_load(&broken_jobs), 1);
+    ck_assert_uint_le(atomic_load(&broken_jobs), BURSTS);
+    ck_assert_uint_eq(weir_test_stats(pool).dropped, atomic_load(&broken_jobs));
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+
 /* ---- what they are like ---- */
 
 struct naming {
@@ -467,6 +511,7 @@ int main(void)
     tcase_add_test(numbers, idle_ones_leave);
     tcase_add_test(numbers, idle_timeout_race);
     tcase_add_test(numbers, warmest_first);
+    tcase_add_test(numbers, broken_one_steps_aside);
     tcase_add_test(numbers, gone_after_destroy);
     suite_add_tcase(suite, numbers);
     TCase *kinds = tcase_create("what they are like");

@@ -184,12 +184,13 @@ struct weir_pool {
     bool waking;         /* guarded by lock: note:chained-wake */
     struct weir__pace pace;
     struct weir__inbox inbox;
-    bool start_failed;         /* guarded by lock: the last start of a worker did */
-    bool corpse_is_set;        /* guarded by lock */
-    pthread_t corpse;          /* guarded by lock: the thread that left last, not joined yet */
-    struct weir__worker *idle; /* guarded by lock: a stack, the warmest on top */
-    struct weir__worker *all;  /* guarded by lock: every worker, linked by next */
-    unsigned next_index;       /* guarded by lock: for the next worker's name */
+    bool start_failed;              /* guarded by lock: the last start of a worker did */
+    bool corpse_is_set;             /* guarded by lock */
+    pthread_t corpse;               /* guarded by lock: the thread that left last, not joined yet */
+    struct weir__worker *idle;      /* guarded by lock: a stack, the warmest on top */
+    struct weir__worker *idle_last; /* guarded by lock: at its bottom */
+    struct weir__worker *all;       /* guarded by lock: every worker, linked by next */
+    unsigned next_index;            /* guarded by lock: for the next worker's name */
 
     pthread_mutex_t start_lock; /* held while the very first worker is started, see limiter.h for its order */
 };

@@ -39,14 +39,29 @@ static void unlist(struct weir__worker *worker)
         worker->next->previous = worker->previous;
 }
 
+/* note:step-aside -- the warmest idle worker is the next to be woken, so one whose own resource is broken, a database
+ * connection that it could not open say, would take every job and fail it, the faster the more of them, while others
+ * idle that have theirs. So who has just had a job dropped rests at the bottom of the stack, and does so at once where
+ * jobs are ready and another worker is idle. */
+static bool has_dropped(const struct weir__worker *worker)
+{
+    return worker->sample.outcome == WEIR_DROPPED;
+}
+
 static void push_idle(struct weir__worker *worker)
 {
     weir_pool *pool = worker->pool;
-    worker->previous_idle = NULL;
-    worker->next_idle = pool->idle;
-    if (pool->idle != NULL)
-        pool->idle->previous_idle = worker;
-    pool->idle = worker;
+    bool last = has_dropped(worker);
+    worker->previous_idle = last ? pool->idle_last : NULL;
+    worker->next_idle = last ? NULL : pool->idle;
+    if (worker->previous_idle != NULL)
+        worker->previous_idle->next_idle = worker;
+    else
+        pool->idle = worker;
+    if (worker->next_idle != NULL)
+        worker->next_idle->previous_idle = worker;
+    else
+        pool->idle_last = worker;
     pool->idle_count++;
     worker->is_idle = true;
 }
@@ -60,6 +75,8 @@ static void remove_idle(struct weir__worker *worker)
         pool->idle = worker->next_idle;
     if (worker->next_idle != NULL)
         worker->next_idle->previous_idle = worker->previous_idle;
+    else
+        pool->idle_last = worker->previous_idle;
     pool->idle_count--;
     worker->is_idle = false;
 }
@@ -354,6 +371,18 @@ static bool give_memory_back(weir_pool *pool)
     return true;
 }
 
+/* Whether another worker has been sent for what is ready, see note:step-aside. One that is being started may fail to.
+ */
+static bool may_step_aside(const struct weir__worker *worker, struct weir__wakes *wakes)
+{
+    weir_pool *pool = worker->pool;
+    if (!has_dropped(worker) || pool->idle == NULL || pool->waking)
+        return false;
+    weir__pool_enter(pool);
+    weir__pool_send_worker(pool, wakes);
+    return wakes->worker != NULL;
+}
+
 static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
@@ -375,6 +404,11 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
         weir__pool_send_worker(pool, wakes);
         if (has_job) {
             run(worker, &now_ns, wakes);
+            if (may_step_aside(worker, wakes)) {
+                now_ns = 0;
+                if (!rest(worker, wakes))
+                    break;
+            }
             continue;
         }
         now_ns = 0;
