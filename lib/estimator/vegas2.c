@@ -72,8 +72,10 @@ static struct verdict judge(struct vegas2 *v)
     double variance = fmax(0, sum->rtt2 / sum->n - w.rtt * w.rtt);
     learn_variation(v, variance / (w.rtt * w.rtt));
     w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
+    w.bound = w.load >= BOUND * v->permits;
+    if (w.bound)
+        w.load *= weir__vegas2_exact(v);
     w.rate = w.load / w.rtt;
-    w.bound = w.load >= BOUND * floor(v->limit);
     return w;
 }
 
@@ -108,6 +110,8 @@ static bool window_complete(const struct vegas2 *v)
 {
     const struct window *sum = &v->window;
     double age = (double)(v->now_ns - sum->begin_ns);
+    if (v->phase == LOW_PHASE && v->together_ns != 0)
+        return sum->n >= 2 && v->now_ns >= v->together_ns;
     if (age * sum->n < sum->rtt)
         return false;
     if (sum->n >= samples_needed(v))
@@ -156,12 +160,14 @@ static void count_outcome(struct vegas2 *v, const weir_sample *sample)
 static void advance_clock(struct vegas2 *v, uint64_t end_ns)
 {
     if (v->now_ns == 0)
-        v->own_moment = end_ns * 0x9e3779b97f4a7c15u >> 32; /* Fibonacci hashing */
+        v->own_moment = end_ns * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
     if (end_ns + 10ull * SECOND_NS < v->now_ns || v->now_ns == 0) {
         v->now_ns = end_ns;
         v->open_ns = end_ns;
         v->cut_ns = 0;
         v->moved_ns = 0;
+        if (v->together_ns > end_ns)
+            v->together_ns = end_ns;
         restart_window(v, end_ns);
     }
     if (end_ns > v->now_ns)
@@ -174,7 +180,7 @@ static bool raise_is_in(const struct vegas2 *v, const weir_sample *sample)
 {
     if (v->now_ns < v->open_ns || sample->start_ns < v->moved_ns)
         return false;
-    return sample->in_flight >= BOUND * floor(v->limit) ||
+    return sample->in_flight >= BOUND * v->permits ||
            (double)(v->now_ns - v->moved_ns) > 2 * fmin((double)sample->rtt_ns, LONGEST_WAIT_NS);
 }
 
@@ -201,7 +207,7 @@ static bool settled(struct vegas2 *v, const weir_sample *sample)
 
 static void count_rtt(struct vegas2 *v, const weir_sample *sample, double rtt)
 {
-    if (v->phase <= REGROWTH && sample->in_flight >= floor(v->limit) &&
+    if (v->phase <= REGROWTH && sample->in_flight >= v->permits &&
         v->window.in_flight < 0.5 * v->limit * v->window.n) /* a burst after idling begins */
         restart_window(v, v->now_ns);
     if (flooded(v, rtt)) {
@@ -228,7 +234,7 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
         count_outcome(v, sample);
     if (sample->outcome == WEIR_SUCCESS && settled(v, sample))
         count_rtt(v, sample, rtt);
-    return (uint32_t)v->limit;
+    return (uint32_t)v->permits;
 }
 
 /* ---- the algorithm ---- */
@@ -241,6 +247,7 @@ static int vegas2_init(void *state, const struct weir_config *config)
     v->ceiling = (double)config->rtt_ceiling;
     v->drain_interval = config->drain_interval;
     v->limit = clamp(config->initial_limit, v->min_limit, v->max_limit);
+    v->permits = floor(v->limit);
     v->phase = STARTUP;
     v->started_high = v->limit > UNVERIFIED;
     v->growth = 1;
@@ -268,7 +275,7 @@ static uint32_t vegas2_retune(void *state, const weir_config *config)
         weir__vegas2_schedule_drain(v);
     if (v->limit < v->min_limit || v->limit > v->max_limit)
         weir__vegas2_set_limit(v, v->limit, "configured");
-    return (uint32_t)v->limit;
+    return (uint32_t)v->permits;
 }
 
 /* One RTT until the first call that knows, half a mixed window and a clean one, then one drain. A window that shows
@@ -330,7 +337,7 @@ static struct weir__drain vegas2_drain(const void *state)
 {
     const struct vegas2 *v = state;
     double window = v->mu.value > 0 ? fmax(v->rtt, FEWEST / v->mu.value) : v->rtt;
-    return (struct weir__drain){.share = LOW, .duration_ns = SETTLE * v->rtt + window};
+    return (struct weir__drain){.share = LOW, .duration_ns = fmax(SETTLE * v->rtt + window, weir__vegas2_together(v))};
 }
 
 const struct weir__algorithm weir__vegas2 = {

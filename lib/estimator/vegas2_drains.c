@@ -3,6 +3,7 @@
 
 /* When vegas2 drains, and what a drain that no other client shares says about whose the queue is. */
 
+#include "estimator/estimator.h"
 #include "estimator/vegas2_parts.h"
 
 #include <math.h>
@@ -48,6 +49,14 @@ static uint64_t cells_between_alone(const struct vegas2 *v)
     return fabs(v->influence) < SURE / 2 ? ALONE_UNSURE : ALONE_SURE;
 }
 
+/* Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014; the finalizer of splitmix64. */
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 /* Now and then a client drains when no other does, at a moment of its own within a cell, to see whose queue it is that
  * it sees: the less sure it is, the more often. */
 static uint64_t when_to_drain_alone(const struct vegas2 *v)
@@ -55,13 +64,14 @@ static uint64_t when_to_drain_alone(const struct vegas2 *v)
     if (v->interval == 0 || v->interval != v->regular || v->in_doubt)
         return UINT64_MAX;
     uint64_t cell = v->drained_ns / v->interval;
-    if ((cell + v->own_moment) % cells_between_alone(v) != 0)
+    uint64_t dice = mixed(v->own_moment + cell);
+    if (dice % cells_between_alone(v) != 0)
         return UINT64_MAX;
     uint64_t finest = newcomer_cell(v); /* any client may drain at a multiple of that */
     if (finest > v->interval)
         return UINT64_MAX;
-    uint64_t moment = cell * v->interval + v->own_moment % (v->interval / finest) * finest;
-    moment += finest / 4 + v->own_moment / 4096 % 1024 * (finest / 4096);
+    uint64_t moment = cell * v->interval + dice / ALONE_SURE % (v->interval / finest) * finest;
+    moment += finest / 4 + (dice >> 32) % 1024 * (finest / 2048);
     return moment > v->drained_ns ? moment : UINT64_MAX;
 }
 
@@ -74,6 +84,15 @@ void weir__vegas2_schedule_drain(struct vegas2 *v)
     v->interval = interval;
     v->due_ns = interval == 0 ? UINT64_MAX : (v->drained_ns / interval + 1) * interval;
     v->alone_ns = when_to_drain_alone(v);
+}
+
+double weir__vegas2_together(const struct vegas2 *v)
+{
+    bool noisy = v->cv2 >= QUIET && capacity(v) >= CROWD; /* then it rather looks for longer */
+    if (v->influence > 0 || !v->verified_r0 || noisy)
+        return 0;
+    double high = fmin(fmax(v->rtt, v->r0.value), LONGEST_WAIT_NS);
+    return TOGETHER_HIGH * high + TOGETHER_LOW * fmin(v->r0.value, LONGEST_WAIT_NS);
 }
 
 void weir__vegas2_drain(struct vegas2 *v)
@@ -90,9 +109,12 @@ void weir__vegas2_drain(struct vegas2 *v)
     v->solitude *= STALE;
     weir__vegas2_go_low(v, "drain");
     v->on_grid = true;
-    v->aligned = v->in_doubt || boundary % v->regular == 0;
+    v->aligned = (v->in_doubt && v->confirmed > 0) || boundary % v->regular == 0;
     v->coarse = boundary % (COARSE * v->regular) == 0;
     v->suspected = v->mu;
+    double together = weir__vegas2_together(v);
+    if (v->aligned && together > 0)
+        v->together_ns = v->now_ns + weir__trunc_u64(together - (double)(wall_ns(v) - boundary));
 }
 
 void weir__vegas2_drain_alone(struct vegas2 *v)

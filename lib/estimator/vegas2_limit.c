@@ -44,12 +44,18 @@ void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se)
     v->young = YOUNG;
 }
 
+/* Share of the queue that is not the own one: 0 where R is known to follow the own limit. */
+static double shared(const struct vegas2 *v)
+{
+    return clamp(-v->influence / 2, 0, 1);
+}
+
 /* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. */
 double weir__vegas2_margin(const struct vegas2 *v)
 {
     double c = capacity(v);
-    double common = 1 + SHARING * clamp(-v->influence / 2, 0, 1) * clamp((0.35 - v->queue) / 0.1, 0, 1);
-    return common * (MARGIN * sqrt(c) + REST) + c * clamp(2.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.3);
+    return MARGIN * sqrt(c) + REST - CUT * shared(v) * clamp((v->queue - 0.2) / 0.2, 0, 1) +
+           c * clamp(2.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.3);
 }
 
 /* R that the present limit leads to, as far as is known. */
@@ -59,24 +65,41 @@ double weir__vegas2_expected_rtt(const struct vegas2 *v)
     return fmin(rtt, LONGEST_WAIT_NS);
 }
 
+double weir__vegas2_exact(const struct vegas2 *v)
+{
+    return v->phase == HIGH_PHASE ? 1 + shared(v) * (v->limit / v->permits - 1) : 1;
+}
+
+/* The fraction of a permit counts as one more in that share of the moves. */
+static double whole(struct vegas2 *v)
+{
+    double most = floor(v->limit);
+    if (v->phase != HIGH_PHASE || shared(v) <= 0)
+        return most;
+    v->dither += 0.6180339887498949;
+    v->dither -= floor(v->dither);
+    return most + (v->dither < v->limit - most);
+}
+
 /* Moves the limit, by no more than a half downwards unless nothing speaks for what it was, and shuts the window until
  * the change has had its effect. */
 void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
 {
-    double old = v->limit;
+    double old = v->permits;
     double least = v->started_high && !v->verified_r0 ? 0 : old / 2;
     v->limit = clamp(fmax(target, least), v->min_limit, v->max_limit);
-    if (floor(v->limit) != floor(old))
+    v->permits = whole(v);
+    if (v->permits != old)
         v->reason = reason;
     v->open_ns = v->now_ns;
-    if (fabs(floor(v->limit) - floor(old)) > 0.03 * old)
+    if (fabs(v->permits - old) > 0.03 * old)
         v->open_ns = weir__add_u64(
-            v->open_ns, weir__trunc_u64((v->limit > old ? SETTLE_UP : SETTLE) * weir__vegas2_expected_rtt(v)));
-    if (floor(v->limit) < floor(old)) {
+            v->open_ns, weir__trunc_u64((v->permits > old ? SETTLE_UP : SETTLE) * weir__vegas2_expected_rtt(v)));
+    if (v->permits < old) {
         v->falling = true;
         v->cut_ns = v->now_ns;
     }
-    v->rising = floor(v->limit) > floor(old);
+    v->rising = v->permits > old;
     v->moved_ns = v->now_ns;
     restart_window(v, v->open_ns);
 }
@@ -113,6 +136,7 @@ void weir__vegas2_go_low(struct vegas2 *v, const char *reason)
         v->aligned = false;
         v->coarse = false;
         v->alone = false;
+        v->together_ns = 0;
     }
     v->phase = LOW_PHASE;
     v->drained_ns = wall_ns(v);

@@ -59,6 +59,10 @@ void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se);
 /* Permits that the high phase stands above c. */
 double weir__vegas2_margin(const struct vegas2 *v);
 
+/* Load by what the limit would be if permits could be divided. Where others share the queue, R does not depend on the
+ * own limit, and the shares become equal only by what the fractions say. */
+double weir__vegas2_exact(const struct vegas2 *v);
+
 /* R that the present limit leads to, as far as is known. */
 double weir__vegas2_expected_rtt(const struct vegas2 *v);
 
@@ -78,6 +82,9 @@ void weir__vegas2_go_low_to_learn_why(struct vegas2 *v, const struct verdict *w,
 
 /* Sets when the next low phases are due. */
 void weir__vegas2_schedule_drain(struct vegas2 *v);
+
+/* How long clients that drain together do so, from the boundary on; 0: this one does not wait for others. */
+double weir__vegas2_together(const struct vegas2 *v);
 
 /* Begins a low phase that others share, or one that they do not. */
 void weir__vegas2_drain(struct vegas2 *v);

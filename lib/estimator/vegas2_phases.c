@@ -69,7 +69,10 @@ static void grow(struct vegas2 *v, const struct verdict *w)
 static bool unexplained(const struct vegas2 *v, const struct verdict *w)
 {
     double c = capacity(v);
-    double own = (1 + weir__vegas2_margin(v) / c) * (v->trial == UPWARDS ? TRIAL : 1);
+    double queue = weir__vegas2_margin(v) / c;
+    if (v->influence <= 0)
+        queue = fmax(queue, v->queue);
+    double own = (1 + queue) * (v->trial == UPWARDS ? TRIAL : 1);
     double noise = sqrt(w->se * w->se + v->r0.variance);
     double usual = v->in_doubt ? v->doubtful_rtt : knee_rtt(v);
     return w->rtt > usual * own * (CHANGED + 2 * noise) + usual / fmax(c, 1);
@@ -203,10 +206,36 @@ static struct verdict pooled(const struct verdict *a, const struct verdict *b)
     return both;
 }
 
+/* Whether the queue of a low phase is certainly not the own one, nor a baseline: that was seen a moment ago, and the
+ * others are back already; or nothing has happened, and others drain less often. */
+static bool others_are_there(const struct vegas2 *v)
+{
+    bool crowded = v->influence <= 0 || capacity(v) < CROWD;
+    if ((v->fell && crowded) || (v->together_ns != 0 && v->slow_rtt <= 0))
+        return true;
+    return v->influence <= 0 && v->on_grid && !v->aligned && !v->in_doubt && v->verified_r0;
+}
+
 /* A low window with too high an R: still saturated, or a new baseline? A further cut tells, for only the own queue
  * shrinks with it. */
 static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
 {
+    bool others = others_are_there(v);
+    double slow_rtt = v->slow_rtt;
+    if (v->together_ns != 0)
+        v->slow_rtt = w->rtt;
+    if (others) {
+        v->before = (struct verdict){0};
+        v->mu = v->suspected;
+        weir__vegas2_go_high(v, "crowded");
+        return;
+    }
+    if (v->together_ns != 0) {
+        struct verdict both = *w;
+        both.rtt = fmin(w->rtt, slow_rtt);
+        baseline_rose(v, &both);
+        return;
+    }
     bool compared = v->before.rtt > 0 && (w->load < LESS * v->before.load || v->limit <= v->min_limit);
     bool helped = compared && w->rtt < v->before.rtt * fmin(0.95, sqrt(w->load / v->before.load));
     if (compared && !helped) {
@@ -268,7 +297,7 @@ static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, do
 {
     bool fell = w->rtt < v->r0.value * (1 - fmax(0.05, 2 * noise));
     learn_from_drain(v, w, fell);
-    if (fell) { /* to a c below the one that this phase was made for */
+    if (fell && v->together_ns == 0) { /* to a c below the one that this phase was made for */
         weir__vegas2_go_low(v, "baseline");
         return;
     }
@@ -278,6 +307,8 @@ static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, do
         v->evidence = v->enough;
     }
     v->exit_rtt = 0;
+    if (v->together_ns != 0)
+        v->slow_rtt = 0;
     v->verified_r0 = true;
     weir__vegas2_go_high(v, "baseline");
 }

@@ -10,6 +10,8 @@
 
 #define MARGIN            0.23 /* the high phase stands MARGIN * sqrt(c) + REST above c */
 #define REST              0.9
+#define TOGETHER_HIGH     2.5  /* RTTs of the high phase that clients which drain together take to get there ... */
+#define TOGETHER_LOW      2.0  /* ... and of the baseline, to look at it */
 #define LOW               0.30 /* share of c that the low phase stays below it */
 #define PRECISION         0.04 /* standard error of the mean RTT that a window is sized for */
 #define STARTUP_PRECISION 0.3  /* and while it starts */
@@ -17,7 +19,7 @@
 #define RESOLUTION        0.03 /* error that no sample size removes: drift, timers, calls that wait for each other */
 #define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
 #define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
-#define DRIFT_RTT         4e-5 /* and a low phase to what is known of R0 */
+#define DRIFT_RTT         2e-5 /* and a low phase to what is known of R0 */
 #define SETTLE            1.5  /* RTTs until the effect of a cut is in */
 #define SETTLE_UP         1.0  /* and of a growth */
 #define BOUND             0.85 /* share of the limit in flight from which on the limit was what held the callers back */
@@ -32,11 +34,12 @@
 #define TELLING           0.1 /* margin by c from which on a single look says much ... */
 #define ALONE_TELLING     2u  /* ... and is worth more of them */
 #define FAR_MORE          2.2 /* times the own margin: others have fallen silent as well, or it is more than a margin */
-#define SOLITARY          3.0 /* solitude that allows trials */
-#define FOREIGN           0.08 /* queue, by R0, that clients make together at the least */
-#define STALE             0.97 /* what a drain leaves of it */
-#define SHARING           0.4 /* more margin where others share the queue: equal shares need a queue that all can see */
-#define TRIAL             1.4 /* step of the limit that shows whether the throughput follows */
+#define SOLITARY          3.0 /* solitude that allows trials ... */
+#define SURELY_ALONE      4.5 /* ... where cv2 is above QUIET; elsewhere solitude and influence both */
+#define FOREIGN           0.08  /* queue, by R0, that clients make together at the least */
+#define STALE             0.97  /* what a drain leaves of it */
+#define CUT               0.4   /* of a permit that others leave out of REST: their fractions are not cut off */
+#define TRIAL             1.4   /* step of the limit that shows whether the throughput follows */
 #define TRIAL_DOWN        1.15  /* and downwards, where a large one would cross the knee */
 #define TRIAL_PRECISION   0.018 /* relative error of the throughput before, at most */
 #define WANDER            0.02  /* relative error of a throughput that no number of samples removes */
@@ -123,7 +126,9 @@ struct vegas2 {
     int64_t wall_offset; /* realtime minus monotonic */
 
     enum phase phase;
-    double limit; /* exact; callers see it cut to a whole number */
+    double limit;   /* exact */
+    double permits; /* what callers see of it, a whole number */
+    double dither;  /* share of a permit above which the fraction counts as one more */
     struct estimate mu;
     struct estimate r0;    /* value 0: not yet seen */
     double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
@@ -141,6 +146,7 @@ struct vegas2 {
     double bend;           /* R at the knee by R0: 1 unless calls hinder each other */
     enum trial trial;      /* under way */
     bool went_down;        /* the last trial was downwards */
+    double slow_rtt;       /* R of the last drain together with others if it was too high; else 0 */
     double low_load;       /* N of the last low window */
     unsigned trial_in;     /* drains until the next one */
     unsigned trial_pause;  /* drains between the last one and the next */
@@ -155,31 +161,32 @@ struct vegas2 {
     double solitude;  /* that it follows this client's limit alone rather than that of a second one as well */
     bool credited;    /* the baseline rose on that ground, and no common drain has confirmed it yet */
 
-    uint64_t now_ns;     /* latest end of a sample */
-    uint64_t cut_ns;     /* when the limit was last lowered: calls granted before do not tell about it */
-    uint64_t moved_ns;   /* when the limit last changed */
-    uint64_t open_ns;    /* samples that end before belong to the previous limit */
-    uint64_t regular;    /* length of the grid's cells, emergencies and newcomers aside */
-    uint64_t interval;   /* length of the cells in use */
-    uint64_t due_ns;     /* wall clock: when the next low phase begins */
-    uint64_t alone_ns;   /* wall clock: when one begins that no other client shares; UINT64_MAX: not in this cell */
-    uint64_t own_moment; /* a number that other clients do not have */
-    uint64_t drained_ns; /* wall clock: when the last low phase began */
-    bool alone;          /* this low phase is to show whose queue it is */
-    bool on_grid;        /* this low phase began on a boundary of the grid in use */
-    bool coarse;         /* and on a boundary that clients with longer cells share */
-    bool aligned;        /* this low phase began on the grid, so others drain as well */
-    bool verified_r0;    /* the baseline has been seen at a low limit */
-    bool started_high;   /* the initial limit may have been beyond the knee */
-    bool seen_idle;      /* the baseline was seen while little was in flight */
-    unsigned fresh;      /* windows of this high phase still to come that do not tell whether the knee is further up */
-    bool in_doubt;       /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
-    unsigned young;      /* drains that come sooner, for the baseline has just changed */
-    unsigned confirmed;  /* drains running that have not lowered the baseline */
-    unsigned grown;      /* windows running that have grown */
-    bool fell;           /* the last low window lowered the baseline: this one refines it */
-    bool rising;         /* raised, and no call seen yet that was granted since */
-    bool falling;        /* lowered, and in flight not yet seen at or below the limit */
+    uint64_t now_ns;      /* latest end of a sample */
+    uint64_t cut_ns;      /* when the limit was last lowered: calls granted before do not tell about it */
+    uint64_t moved_ns;    /* when the limit last changed */
+    uint64_t open_ns;     /* samples that end before belong to the previous limit */
+    uint64_t regular;     /* length of the grid's cells, emergencies and newcomers aside */
+    uint64_t interval;    /* length of the cells in use */
+    uint64_t due_ns;      /* wall clock: when the next low phase begins */
+    uint64_t alone_ns;    /* wall clock: when one begins that no other client shares; UINT64_MAX: not in this cell */
+    uint64_t own_moment;  /* a number that other clients do not have */
+    uint64_t drained_ns;  /* wall clock: when the last low phase began */
+    uint64_t together_ns; /* when the clients that drain at the same time stop doing so; 0: unknown */
+    bool alone;           /* this low phase is to show whose queue it is */
+    bool on_grid;         /* this low phase began on a boundary of the grid in use */
+    bool coarse;          /* and on a boundary that clients with longer cells share */
+    bool aligned;         /* this low phase began on the grid, so others drain as well */
+    bool verified_r0;     /* the baseline has been seen at a low limit */
+    bool started_high;    /* the initial limit may have been beyond the knee */
+    bool seen_idle;       /* the baseline was seen while little was in flight */
+    unsigned fresh;       /* windows of this high phase still to come that do not tell whether the knee is further up */
+    bool in_doubt;        /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
+    unsigned young;       /* drains that come sooner, for the baseline has just changed */
+    unsigned confirmed;   /* drains running that have not lowered the baseline */
+    unsigned grown;       /* windows running that have grown */
+    bool fell;            /* the last low window lowered the baseline: this one refines it */
+    bool rising;          /* raised, and no call seen yet that was granted since */
+    bool falling;         /* lowered, and in flight not yet seen at or below the limit */
 
     struct opening opening;
     struct window window;

@@ -7,14 +7,23 @@
 
 #include <math.h>
 
+/* Whether R follows this client's limit and no other's. What a noisy R says of the load is little, so more is staked on
+ * trials there; where it is quiet one of a few clients may by chance look alone for a while. */
+static bool shown_alone(const struct vegas2 *v)
+{
+    if (v->cv2 > QUIET)
+        return v->solitude > SOLITARY && v->influence > 0;
+    return fmin(v->solitude, v->influence) > SURELY_ALONE;
+}
+
 /* R alone cannot tell a queue from calls that hinder each other, nor an unlucky baseline from a queue. So now and then
  * the limit is moved by a step, up, or down where it already stands above the drained RTT's knee, and the throughput is
  * watched. Only for who moves R: in a crowd everyone's own throughput rises with the own load. */
 bool weir__vegas2_trial_due(const struct vegas2 *v)
 {
-    return v->trial_in == 0 && v->solitude > SOLITARY && v->young == 0 && v->grown == 0 && v->verified_r0 &&
-           v->low_load > 0 && v->drain_interval != 0 && v->limit >= FEWEST_PERMITS &&
-           v->limit * TRIAL <= v->max_limit && v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
+    return v->trial_in == 0 && shown_alone(v) && v->young == 0 && v->grown == 0 && v->verified_r0 && v->low_load > 0 &&
+           v->drain_interval != 0 && v->limit >= FEWEST_PERMITS && v->limit * TRIAL <= v->max_limit &&
+           v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
 }
 
 void weir__vegas2_begin_trial(struct vegas2 *v)
