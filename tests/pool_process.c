@@ -27,6 +27,17 @@
 
 #include <weir.h>
 
+#ifndef __has_feature
+#define __has_feature(feature_) 0
+#endif
+
+/* ThreadSanitizer ends a fork child of several threads that starts one. */
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+enum { CHILD_MAY_START_THREADS = false };
+#else
+enum { CHILD_MAY_START_THREADS = true };
+#endif
+
 static void require(bool holds, const char *what, int line)
 {
     if (holds)
@@ -208,7 +219,8 @@ static void tour_fork(void)
     if (child == 0) {
         weir_pool *own = NULL;
         REQUIRE(weir_pool_submit(pool, count, &ran) == ECHILD && weir_pool_destroy(pool) == 0);
-        REQUIRE(weir_pool_create(&own, "own", &config) == 0 && weir_pool_call(own, count, &ran, NULL) == 0);
+        REQUIRE(weir_pool_create(&own, "own", &config) == 0);
+        REQUIRE(!CHILD_MAY_START_THREADS || weir_pool_call(own, count, &ran, NULL) == 0);
         REQUIRE(weir_pool_destroy(own) == 0);
         _exit(0);
     }
