@@ -377,11 +377,12 @@ START_TEST(bad_arguments)
 }
 END_TEST
 
-/* As in check_fork: what ThreadSanitizer can do after a fork with threads. */
+/* The sanitizers' own locks and thread tables do not survive a fork with threads: another may be inside the allocator. */
 #ifndef __has_feature
 #define __has_feature(feature_) 0
 #endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) || \
+    __has_feature(address_sanitizer)
 enum { CHILD_MAY_START_THREADS = false };
 #else
 enum { CHILD_MAY_START_THREADS = true };

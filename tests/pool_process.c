@@ -31,8 +31,9 @@
 #define __has_feature(feature_) 0
 #endif
 
-/* ThreadSanitizer ends a fork child of several threads that starts one. */
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+/* The sanitizers' own locks and thread tables do not survive a fork with threads. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) || \
+    __has_feature(address_sanitizer)
 enum { CHILD_MAY_START_THREADS = false };
 #else
 enum { CHILD_MAY_START_THREADS = true };
