@@ -377,7 +377,8 @@ START_TEST(bad_arguments)
 }
 END_TEST
 
-/* The sanitizers' own locks and thread tables do not survive a fork with threads: another may be inside the allocator. */
+/* The sanitizers' own locks and thread tables do not survive a fork with threads: another may be inside the allocator.
+ */
 #ifndef __has_feature
 #define __has_feature(feature_) 0
 #endif

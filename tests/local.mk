@@ -415,18 +415,6 @@ check-delays:
 	$(AM_V_at)chmod -R u+w check-delays/source
 	cd check-delays/build && ../source/configure -q CC='$(CC)' --enable-werror --enable-test-delays && \
 	  $(MAKE) $(AM_MAKEFLAGS) -s check TESTS='$(weir_racy_programs)'
-weir_racy_programs = \
-	tests/check_base \
-	tests/check_cancel \
-	tests/check_contention \
-	tests/check_fork \
-	tests/check_pool_ends \
-	tests/check_pool_faults \
-	tests/check_pool_life \
-	tests/check_pool_threads \
-	tests/check_race \
-	tests/check_races \
-	tests/check_stress
 
 include tests/package/package.mk
 

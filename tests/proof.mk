@@ -24,14 +24,19 @@ EXTRA_DIST += tests/coverage.sh tests/coverage.md
 # Load that lasts, and the racy programs again and again: SOAK_MINUTES in all.
 SOAK_MINUTES = 30
 weir_racy_programs = \
-	tests/check_races \
-	tests/check_race \
-	tests/check_stress \
-	tests/check_contention \
+	tests/check_base \
 	tests/check_cancel \
-	tests/check_deadline \
 	tests/check_completions \
+	tests/check_contention \
+	tests/check_deadline \
+	tests/check_fork \
 	tests/check_pool_ends \
+	tests/check_pool_faults \
+	tests/check_pool_life \
+	tests/check_pool_threads \
+	tests/check_race \
+	tests/check_races \
+	tests/check_stress \
 	tests/check_wakes
 EXTRA_PROGRAMS += tests/soak/soak
 tests_soak_soak_SOURCES = \
