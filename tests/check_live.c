@@ -353,25 +353,34 @@ static void assert_whole(const char *path)
     (void)close(file);
 }
 
+/* Starts a process that says by a byte when it is at work, and kills it soon after. */
+static pid_t kill_at_a_random_moment(void (*work)(int ready), uint64_t *state)
+{
+    int ready[2];
+    char byte;
+    int status;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0)
+        work(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    atomic_uint_fast64_t spins = weir_test_random(state) % 200000;
+    while (atomic_load(&spins) > 0)
+        atomic_fetch_sub(&spins, 1);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    return child;
+}
+
 /* The writer is killed at any moment: its file still holds a whole record, is known as stale, and goes; also when it
  * is the next writer that comes across it. */
 START_TEST(killed_writers)
 {
     uint64_t state = weir_test_seed();
     for (unsigned round = 0; round < weir_test_scaled(60, 20); round++) {
-        int ready[2];
-        char byte;
-        int status;
-        ck_assert_int_eq(pipe(ready), 0);
-        pid_t child = fork();
-        if (child == 0)
-            store_for_ever(ready[1]);
-        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-        atomic_uint_fast64_t spins = weir_test_random(&state) % 200000;
-        while (atomic_load(&spins) > 0)
-            atomic_fetch_sub(&spins, 1);
-        ck_assert_int_eq(kill(child, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        pid_t child = kill_at_a_random_moment(store_for_ever, &state);
         assert_whole(path_of(child, 1));
         if (round % 2 == 0) {
             assert_seen((struct expected){.count = 0});
@@ -382,8 +391,6 @@ START_TEST(killed_writers)
             weir_test_pool_end(pool);
         }
         ck_assert_int_ne(access(path_of(child, 1), F_OK), 0);
-        (void)close(ready[0]);
-        (void)close(ready[1]);
     }
 }
 END_TEST
@@ -551,23 +558,9 @@ START_TEST(killed_processes)
 {
     uint64_t state = weir_test_seed();
     for (unsigned round = 0; round < weir_test_scaled(60, 20); round++) {
-        int ready[2];
-        char byte;
-        int status;
-        ck_assert_int_eq(pipe(ready), 0);
-        pid_t child = fork();
-        if (child == 0)
-            move_for_ever(ready[1]);
-        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-        atomic_uint_fast64_t spins = weir_test_random(&state) % 200000;
-        while (atomic_load(&spins) > 0)
-            atomic_fetch_sub(&spins, 1);
-        ck_assert_int_eq(kill(child, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        pid_t child = kill_at_a_random_moment(move_for_ever, &state);
         assert_possible(path_of(child, 1));
         assert_seen((struct expected){.count = 0});
-        (void)close(ready[0]);
-        (void)close(ready[1]);
     }
 }
 END_TEST
