@@ -78,6 +78,7 @@ struct weir_limiter {
     uint64_t configured;      /* guarded by lock: counts the changes */
     bool retune;              /* guarded by lock: the estimator is to be told of one */
     unsigned fork_generation; /* immutable after create */
+    atomic_bool sparse;       /* atomic: calls are short, see note:stamps; here, where a submit reads anyway */
     struct weir__fork_lock fork_lock;
     struct weir__backlog backlog;
     struct weir__partitions partitions;
@@ -101,7 +102,6 @@ struct weir_limiter {
     double rtt_mean_ns;             /* guarded by lock: measured; 0: not yet */
 
     struct weir__histograms *histograms; /* immutable after create; what they hold is guarded by lock */
-    atomic_bool sparse;                  /* atomic: calls are short, see note:stamps */
     uint32_t pinned;                     /* guarded by lock: weir_pinned */
     uint64_t pinned_since_ns;            /* guarded by lock */
     struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */

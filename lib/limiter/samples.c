@@ -126,6 +126,15 @@ static void set_depth(weir_limiter *limiter, const weir_sample *sample)
     limiter->depth = weir__depth_settle(limiter->depth, wanted);
 }
 
+/* Written only where it changes: each submit reads the line that it lies in. */
+static void note_sparse(weir_limiter *limiter)
+{
+    bool sparse = limiter->rtt_mean_ns > 0 && limiter->rtt_mean_ns < SPARSE_RTT_NS;
+    /* relaxed: a hint, which a submitter may see late; jobs are short, see note:stamps */
+    if (sparse != atomic_load_explicit(&limiter->sparse, memory_order_relaxed))
+        atomic_store_explicit(&limiter->sparse, sparse, memory_order_relaxed);
+}
+
 /* Makes what the estimator says known, wakes whom it admits, traces a change. */
 static void publish(weir_limiter *limiter, const weir_sample *sample, bool period_closed)
 {
@@ -145,9 +154,7 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
     limiter->rtt_mean_ns = limiter->flow.rtt_ns;
     estimate = next_estimate(limiter, estimate);
     bool changed = estimate != old;
-    /* relaxed: a hint, which a submitter may see late; jobs are short, see note:stamps */
-    atomic_store_explicit(&limiter->sparse, limiter->rtt_mean_ns > 0 && limiter->rtt_mean_ns < SPARSE_RTT_NS,
-                          memory_order_relaxed);
+    note_sparse(limiter);
     if (changed) {
         set_limit(limiter, estimate);
         weir__limiter_note_bounds(limiter, sample->start_ns + sample->rtt_ns);

@@ -158,7 +158,9 @@ struct weir__inbox {
 };
 
 struct weir_pool {
-    weir_limiter *limiter;              /* immutable after create; its lock guards what follows */
+    char before[64];       /* its cache line is that of the submitters, who only read it */
+    weir_limiter *limiter; /* immutable after create; its lock guards what follows */
+    char after[64];
     struct weir__line ready;            /* guarded by lock: jobs with reserved permits */
     struct weir__nodes nodes;           /* guarded by lock */
     struct weir__block *blocks;         /* guarded by lock: where all nodes lie */
