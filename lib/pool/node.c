@@ -78,6 +78,21 @@ static void populate(struct weir__block *block)
 #endif
 }
 
+static struct weir__unit *node_at(struct weir__block *block, uint32_t i)
+{
+    return (struct weir__unit *)(void *)(block->nodes + i * size_of(block->kind));
+}
+
+/* All of them, first to last. Where memory is new to the processor that takes longer than all else, so it is done
+ * without the lock. */
+static void link_nodes(struct weir__block *block)
+{
+    for (uint32_t i = 0; i < block->count; i++)
+        *node_at(block, i) = (struct weir__unit){.weight = 1, .kind = (uint8_t)block->kind};
+    for (uint32_t i = 1; i < block->count; i++)
+        node_at(block, i - 1)->next = node_at(block, i);
+}
+
 struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t count)
 {
     size_t bytes = sizeof(struct weir__block) + count * size_of(kind);
@@ -91,20 +106,19 @@ struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t coun
     block->kind = kind;
     block->count = count;
     populate(block);
+    link_nodes(block);
     return block;
 }
 
 void weir__block_adopt(weir_pool *pool, struct weir__block *block)
 {
-    size_t size = size_of(block->kind);
-    for (uint32_t i = block->count; i-- > 0;) {
-        struct weir__unit *node = (struct weir__unit *)(void *)(block->nodes + i * size);
-        *node = (struct weir__unit){.weight = 1, .kind = (uint8_t)block->kind};
-        weir__node_return(pool, node);
-    }
+    unsigned index = index_of(block->kind);
+    node_at(block, block->count - 1)->next = pool->nodes.free[index];
+    pool->nodes.free[index] = node_at(block, 0);
+    pool->nodes.count[index] += block->count;
     block->next = pool->blocks;
     pool->blocks = block;
-    pool->node_count[index_of(block->kind)] += block->count;
+    pool->node_count[index] += block->count;
 }
 
 uint32_t weir__block_next(const weir_pool *pool, enum weir__job_kind kind)
@@ -158,7 +172,9 @@ struct weir__block *weir__blocks_spare(weir_pool *pool)
     struct weir__block *first = spare;
     spare = pool->blocks;
     pool->blocks = NULL;
+    link_nodes(first->next);
     weir__block_adopt(pool, first->next);
+    link_nodes(first);
     weir__block_adopt(pool, first);
     return spare;
 }
