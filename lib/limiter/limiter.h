@@ -25,8 +25,11 @@
 /* Samples wait for the estimator, which runs outside the lock. Where threads outnumber processors the estimating thread
  * may be preempted for milliseconds, in which each of those in flight ends several calls; who then finds no room has to
  * sleep, and with 256 threads and room for one sample of each that took more time than the calls. So there is room for
- * very many. It is memory only as far as it is used. */
-enum { WEIR__SAMPLES_ROOM = 16384, WEIR__SAMPLES_BATCH = 32 };
+ * very many. It is memory only as far as it is used.
+ *
+ * Each turn of the estimator closes the pool's inbox, which then changes hands between processors twice. With very
+ * short calls that took more time than all else when every 32 samples made a turn. */
+enum { WEIR__SAMPLES_ROOM = 16384, WEIR__SAMPLES_BATCH = 256 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
