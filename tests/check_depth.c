@@ -60,7 +60,10 @@ static const struct {
     {64, 20 * MS, 140 * MS, 1, 5, 5, "queue_max"},           /* QUEUE_MAX is below sqrt(L) */
     {64, 20 * MS, 140 * MS, 2000, 65536, 2000, "queue_min"}, /* QUEUE_MIN is above what is affordable */
     {64, 20 * MS, 140 * MS, 0, 0, 0, "queue_max"},           /* no queue */
-    {1, 1, 1000, 1, 65536, 1000, "reaction"},                /* 10^9/s for 1 us */
+    {1, 1, 1000, 1, 16777216, 200000, "waking"},             /* 1 in 1 us, but 10^9/s for 200 us */
+    {10, 50000, 150000, 1, 65536, 40, "waking"},             /* 30, but 200000/s for 200 us */
+    {10, 50000, 250000, 1, 65536, 50, "reaction"},           /* 50 */
+    {10, 50000, 1000, 1, 30, 30, "queue_max"},               /* QUEUE_MAX is below what comes while one wakes */
     {1, 1, 0, 1, 16777216, 16777216, "queue_max"},           /* 10^8 would be affordable */
 };
 
@@ -222,7 +225,7 @@ START_TEST(depth_stays_within_bounds)
         double rate = terms.limit / terms.rtt_ns;
         double affordable = fmax(10.0 * terms.rtt_ns, 1e8);
         double wish = rate * (terms.reaction_ns != 0 ? (double)terms.reaction_ns : affordable);
-        wish = fmax(fmin(wish, rate * affordable), fmax(low, sqrt(terms.limit)));
+        wish = fmax(fmin(fmax(wish, rate * 2e5), rate * affordable), fmax(low, sqrt(terms.limit)));
         wish = fmin(wish, high);
         bool close = fabs((double)depth - wish) <= 1.0 + 1e-9 * wish;
         if (depth < low || depth > high || !close)

@@ -20,6 +20,12 @@ static void flood(weir_pool *pool)
         (void)weir_pool_submit(pool, weir_test_nothing, NULL);
 }
 
+static void *flood_from(void *pool)
+{
+    flood(pool);
+    return NULL;
+}
+
 struct meeting {
     atomic_uint expected;
 };
@@ -134,6 +140,88 @@ START_TEST(short_jobs_wake_few)
     }
     weir_test_pool_end(pool);
     ck_assert_uint_le(least, 16);
+}
+END_TEST
+
+/* ---- let in again ---- */
+
+enum { READMISSION_DEPTH = 40 };
+
+struct blocked {
+    weir_pool *pool;
+    atomic_int answer; /* -1: none yet */
+};
+
+static void *block(void *arg)
+{
+    struct blocked *blocked = arg;
+    atomic_store(&blocked->answer, weir_pool_submit(blocked->pool, weir_test_nothing, NULL));
+    return NULL;
+}
+
+static void take_jobs_for(weir_pool *pool, uint64_t ns)
+{
+    weir__lock(pool->limiter);
+    pool->pace.job_ns = ns;
+    weir__unlock(pool->limiter);
+}
+
+/* How many places have to become free before one that blocks is let in. */
+static unsigned places_until_let_in(uint64_t job_ns, bool paused)
+{
+    struct weir_test_gate gate;
+    static weir_job jobs[READMISSION_DEPTH];
+    weir_pool *pool = weir_test_pool(1, READMISSION_DEPTH);
+    weir_test_gate_init(&gate);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_pass, &gate), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&gate) == 1);
+    for (int i = 0; i < READMISSION_DEPTH; i++) {
+        jobs[i] = (weir_job)WEIR_JOB_INIT(weir_test_nothing, NULL);
+        ck_assert_int_eq(weir_job_submit(pool, &jobs[i]), 0);
+    }
+    if (paused)
+        ck_assert_int_eq(weir_pool_pause(pool), 0);
+    struct blocked blocked = {.pool = pool};
+    atomic_init(&blocked.answer, -1);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, block, &blocked), 0);
+    WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 1);
+    take_jobs_for(pool, job_ns);
+    unsigned places = 0;
+    while (weir_test_stats(pool).waiting == 1)
+        ck_assert_int_eq(weir_job_cancel(&jobs[places++]), 0);
+    (void)pthread_join(thread, NULL);
+    ck_assert_int_eq(atomic_load(&blocked.answer), 0);
+    if (paused)
+        ck_assert_int_eq(weir_pool_resume(pool), 0);
+    weir_test_gate_open(&gate);
+    weir_test_pool_end(pool);
+    weir_test_gate_destroy(&gate);
+    return places;
+}
+
+/* While jobs are short those that block come in many at a time, for each costs a wake-up: note:readmission. */
+START_TEST(let_in_again)
+{
+    ck_assert_uint_eq(places_until_let_in(100, false), READMISSION_DEPTH / 4);
+    ck_assert_uint_eq(places_until_let_in(1000000, false), 1);
+    ck_assert_uint_eq(places_until_let_in(100, true), 1); /* no job of a paused pool is short */
+}
+END_TEST
+
+/* However shallow the queue and however many block, all are let in. */
+START_TEST(let_in_from_any_depth)
+{
+    static const uint32_t depths[] = {0, 1, 2, 3, 4, 5, 100};
+    pthread_t threads[8];
+    weir_pool *pool = weir_test_pool(2, depths[_i]);
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, flood_from, pool), 0);
+    for (int i = 0; i < 8; i++)
+        (void)pthread_join(threads[i], NULL);
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(pool).succeeded, UINT64_C(8) * 2000);
+    weir_test_pool_end(pool);
 }
 END_TEST
 
@@ -259,6 +347,8 @@ int main(void)
     tcase_add_test(tests, the_watch_ends);
     tcase_add_test(tests, no_watch_without_permits);
     tcase_add_test(tests, short_jobs_wake_few);
+    tcase_add_test(tests, let_in_again);
+    tcase_add_loop_test(tests, let_in_from_any_depth, 0, 7);
     tcase_add_test(tests, order);
     tcase_add_test(tests, bound_and_snapshot);
     tcase_add_test(tests, memory_comes_back);

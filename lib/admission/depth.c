@@ -27,10 +27,13 @@
  * overload that is beyond chance the measured excess counts: a queue of which nothing comes but delay is kept short.
  *
  * A queue is never longer than the wait its jobs can afford, and never shorter than the chance fluctuation of L
- * independent calls, sqrt(L). A limit that never moves has no reaction time: there the affordable wait alone decides.
+ * independent calls, sqrt(L), nor than what is done while a blocked caller wakes up: with very short calls the queue
+ * would be empty before it is back. A limit that never moves has no reaction time: there the affordable wait alone
+ * decides.
  */
 enum { AFFORDABLE_RTTS = 10 };
 #define AFFORDABLE_NS 1e8
+#define WAKING_NS     2e5 /* 99 of 100 wake-ups of a thread take less, on a machine that has other work */
 #define DEVIATIONS    2.0
 #define ROUNDING      1e-12 /* relative error that is no job */
 
@@ -134,6 +137,7 @@ uint32_t weir__depth(const weir_config *config, const struct weir__depth_terms *
         return config->queue_depth;
     struct sum sum = sum_up(terms);
     sum.jobs = ceil(sum.jobs * (1 - ROUNDING));
+    at_least(&sum, floor(rate_of(terms) * WAKING_NS), "waking");
     at_most(&sum, floor(affordable(terms)), "wait");
     at_least(&sum, ceil(sqrt(terms->limit)), "fluctuation"); /* a short wait never takes the queue away altogether */
     at_least(&sum, config->queue_min, "queue_min");

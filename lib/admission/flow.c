@@ -9,7 +9,7 @@
 #include "admission/admission.h"
 
 #define PERIOD_LEAST_NS UINT64_C(100000000)
-enum { PERIOD_RTTS = 4 };
+enum { PERIOD_RTTS = 4, FIRST_PERIOD = 1000 }; /* the first one may be cut short: so many calls tell enough */
 
 bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
 {
@@ -24,7 +24,9 @@ bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
     uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
     if (period < PERIOD_LEAST_NS)
         period = PERIOD_LEAST_NS;
-    if (end < flow->period_start_ns + period)
+    bool is_first = flow->throughput <= 0;
+    if (end < flow->period_start_ns + period &&
+        !(is_first && flow->count >= FIRST_PERIOD && end > flow->period_start_ns))
         return false;
     flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
     flow->rtt_deviation_ns = sqrt(fmax(0, flow->rtt_squares / (double)flow->count - flow->rtt_ns * flow->rtt_ns));

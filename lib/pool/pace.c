@@ -22,6 +22,7 @@
 #define SERIAL_NS UINT64_C(250)
 #define LEAST_NS  UINT64_C(1000)    /* what an outlier counts for at least */
 #define MOST_NS   UINT64_C(1000000) /* and at most: a later change is noticed sooner */
+#define SHORT_NS  UINT64_C(10000)   /* twice what it takes to wake a thread */
 enum { SMOOTHING = 8, OUTLIER = 4 };
 
 void weir__pace_init(struct weir__pace *pace)
@@ -72,6 +73,11 @@ static uint32_t helping(const weir_pool *pool)
 static uint64_t useful(const struct weir__pace *pace)
 {
     return 1 + pace->job_ns / SERIAL_NS;
+}
+
+bool weir__pace_is_short(const weir_pool *pool)
+{
+    return pool->pace.job_ns < SHORT_NS;
 }
 
 bool weir__pace_suffices(const weir_pool *pool)

@@ -345,6 +345,9 @@ void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns);
 /* Its job waits for another one. */
 void weir__pace_block(weir_pool *pool, struct weir__worker *worker);
 
+/* Whether jobs take no longer than it takes to wake a thread. */
+bool weir__pace_is_short(const weir_pool *pool);
+
 /* Whether another worker would be of no use, and somebody watches. */
 bool weir__pace_suffices(const weir_pool *pool);
 

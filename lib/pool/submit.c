@@ -113,12 +113,27 @@ bool weir__pool_grant(void *owner, struct weir__unit *unit, struct weir__wakes *
     return true;
 }
 
+/* note:readmission -- each submitter that blocks costs a wake-up, which takes as long as dozens of short jobs. Were it
+ * woken for the first place that is free, it would block again at the next submit. So while jobs are short those that
+ * wait are let in again when a quarter of the queue is free, all that fit. Their jobs start no later for it, for the
+ * queue is not empty before. */
+static uint32_t readmission_depth(const weir_pool *pool)
+{
+    uint32_t depth = pool->limiter->depth;
+    if (depth < 8 || pool->limiter->backlog.held || !weir__pace_is_short(pool))
+        return depth;
+    return depth - depth / 4 + 1; /* below that a quarter is free */
+}
+
 void weir__pool_settle(void *owner, struct weir__wakes *wakes)
 {
     weir_pool *pool = owner;
     struct weir__partitions *partitions = &pool->limiter->partitions;
+    uint32_t readmission = readmission_depth(pool);
     for (uint16_t i = 0; i < partitions->count && partitions->submitters != 0; i++) {
         struct weir__unit *job;
+        if (!weir__partition_has_room(partitions, i, readmission))
+            continue;
         while (partitions->all[i].blocked != NULL && weir__partition_has_room(partitions, i, pool->limiter->depth)) {
             if (!admit(pool, (struct weir__submitter *)partitions->all[i].blocked, &job, wakes))
                 break;
