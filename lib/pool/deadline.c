@@ -71,7 +71,7 @@ void weir__deadline_look(weir_pool *pool, uint64_t now_ns)
 struct weir__unit *weir__deadline_choose(weir_pool *pool, struct weir__unit *first)
 {
     enum { MOST_STEPS = 16 }; /* submitters and callers stand at the end of a line */
-    if (!pool->standing.newest_first)
+    if (!pool->standing.newest_first || pool->deadlines.count == 0) /* none of those that wait has a deadline */
         return first;
     struct weir__unit *unit = pool->limiter->partitions.all[first->partition].line.last;
     for (int step = 0; unit != NULL && step < MOST_STEPS; step++, unit = unit->previous) {
