@@ -153,6 +153,7 @@ struct weir__inbox {
     struct weir__line jobs;   /* guarded by lock */
     struct weir__nodes nodes; /* guarded by lock */
     uint32_t stamp_turn;      /* guarded by lock: jobs while they are short, see note:stamps */
+    uint64_t until_ns;        /* guarded by lock: it takes no job from then on; UINT64_MAX: there is no live file */
     char after[64];
     bool is_open; /* guarded by the limiter's lock */
 };
