@@ -27,19 +27,16 @@ void weir__inbox_init(struct weir__inbox *inbox)
     inbox->until_ns = UINT64_MAX;
 }
 
-/* Every time without a stamp, too: of jobs that have been short until they hung, one may come in a second. */
-static bool is_late(const struct weir__inbox *inbox, uint64_t stamp)
+bool weir__inbox_put(weir_pool *pool, enum weir__job_kind kind, weir_fn *fn, const void *arg, uint32_t copy_size,
+                     uint64_t stamp)
 {
-    if (inbox->until_ns == UINT64_MAX)
-        return false;
-    return (stamp != 0 ? stamp : weir_now_ns()) >= inbox->until_ns;
-}
-
-bool weir__inbox_put(struct weir__inbox *inbox, enum weir__job_kind kind, weir_fn *fn, const void *arg,
-                     uint32_t copy_size, uint64_t stamp)
-{
+    struct weir__inbox *inbox = &pool->inbox;
+    /* Not by the stamp, which few have while jobs are short: when those hang, one may come in a second. */
+    uint64_t now_ns = pool->limiter->stats_dir_text != NULL ? weir__coarse_now_ns() : 0;
     weir__mutex_lock(&inbox->lock);
-    struct weir__unit *node = inbox->room != 0 && !is_late(inbox, stamp) ? weir__node_take(&inbox->nodes, kind) : NULL;
+    struct weir__unit *node = NULL;
+    if (inbox->room != 0 && now_ns < inbox->until_ns)
+        node = weir__node_take(&inbox->nodes, kind);
     if (node != NULL) {
         weir__node_fill(node, fn, arg, copy_size);
         if (stamp == 0 && inbox->stamp_turn++ % WEIR__STAMP_EVERY == 0)

@@ -251,8 +251,8 @@ static inline bool weir__pool_is_empty(const weir_pool *pool)
 void weir__inbox_init(struct weir__inbox *inbox);
 
 /* Without the lock: leaves a job there; false: it has to go the long way. */
-bool weir__inbox_put(struct weir__inbox *inbox, enum weir__job_kind kind, weir_fn *fn, const void *arg,
-                     uint32_t copy_size, uint64_t stamp);
+bool weir__inbox_put(weir_pool *pool, enum weir__job_kind kind, weir_fn *fn, const void *arg, uint32_t copy_size,
+                     uint64_t stamp);
 
 /* The others with the lock held: whether it may be open; opens it; puts its jobs in line, which the caller must then
  * dispatch; and closes it as well. True: there were jobs. */

@@ -268,7 +268,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
 
 static bool leave_in_inbox(weir_pool *pool, const struct request *request)
 {
-    return weir__inbox_put(&pool->inbox, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
+    return weir__inbox_put(pool, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
 }
 
 static int submit(weir_pool *pool, struct request *request)
