@@ -27,6 +27,7 @@ command -v debootstrap >/dev/null 2>&1 || skip "there is no debootstrap (Debian:
 built=$top_builddir/check-deb
 ls "$built"/*.deb >/dev/null 2>&1 || skip "check-deb has built no packages"
 suite=${CHECK_DEB_SUITE:-$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)}
+# shellcheck disable=SC2016 # for apt-get
 mirror=${CHECK_DEB_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Codename: $suite" \
     "Origin: Debian" 2>/dev/null | head -1)}
 
@@ -73,6 +74,7 @@ dpkg_list()
 dpkg_list before.log
 apt_install runtime.log ./libweir0_*.deb ./libweir-thpool0_*.deb ./weir-tools_*.deb ||
     fail "the packages for running programs cannot be installed" runtime.log
+# shellcheck disable=SC2016 # for the shell in the chroot
 in_chroot weirstat.log 'mkdir /figures && ldconfig -p | grep -q "libweir\.so\.0" && test ! -e /usr/include/weir.h
     weirstat --help
     status=0; weirstat -d /figures || status=$?; test "$status" -eq 1' || fail "weirstat does not run" weirstat.log
@@ -102,4 +104,4 @@ in_chroot purge.log "apt-get purge -y 'libweir*' weir-tools && apt-get purge -y 
 left=$(find "$root" -xdev -name '*weir*' ! -path "$root/packages/*" ! -path "$root/source/*" ! -path "$root/examples/*" \
     ! -path "$root/var/log/*" ! -path "$root/tmp/*")
 [ -z "$left" ] || fail "purge leaves $left" purge.log
-echo "check-deb-install: ok ($suite, tests:$(printf ' %s' $tests))"
+echo "check-deb-install: ok ($suite; $tests)"
