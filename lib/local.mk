@@ -16,6 +16,7 @@ libweir_core_la_SOURCES = \
 	lib/base/log.c \
 	lib/base/memory.c \
 	lib/base/park.c \
+	lib/base/probe.c \
 	lib/base/probe.h \
 	lib/base/thread.c \
 	lib/config/config.h \

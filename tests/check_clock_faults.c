@@ -48,8 +48,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
     if (clock == CLOCK_MONOTONIC && atomic_fetch_add(&jump.readings, 1) + 1 == atomic_load(&jump.at))
         atomic_fetch_add(&monotonic_offset_ns, atomic_load(&jump.by_ns));
     int result = __real_clock_gettime(clock, time);
-    int64_t offset_ns = atomic_load(clock == CLOCK_MONOTONIC ? &monotonic_offset_ns : &wall_offset_ns);
-    if (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME) {
+    bool is_monotonic = clock == CLOCK_MONOTONIC;
+#ifdef CLOCK_MONOTONIC_COARSE
+    is_monotonic = is_monotonic || clock == CLOCK_MONOTONIC_COARSE;
+#endif
+    int64_t offset_ns = atomic_load(is_monotonic ? &monotonic_offset_ns : &wall_offset_ns);
+    if (is_monotonic || clock == CLOCK_REALTIME) {
         int64_t ns = (int64_t)time->tv_sec * SECOND_NS + time->tv_nsec + offset_ns;
         time->tv_sec = (time_t)(ns / SECOND_NS);
         time->tv_nsec = (long)(ns % SECOND_NS);

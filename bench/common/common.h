@@ -20,8 +20,19 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
 
-/* The program's own: says on stderr what failed and why. Returns EIO. */
+/* The program's own: its name; and what says on stderr what failed and why, and returns EIO. */
+extern const char bench_name[];
 int bench_complain(const char *what, const char *why);
+
+/* --- options.c -------------------------------------------------------------------------------------------------- */
+
+enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_BAD };
+
+/* Says on stderr that the option's value is not what is wanted. */
+enum options_result option_refuse(const char *option, const char *value, const char *wanted);
+/* The whole text as a number from low to high; false: it is none, and *number is as before. */
+bool option_number(const char *text, double low, double high, double *number);
+bool option_whole(const char *text, unsigned low, unsigned high, unsigned *number);
 
 /* --- histogram.c ------------------------------------------------------------------------------------------------ */
 
@@ -45,6 +56,13 @@ double histogram_quantile_ms(const struct histogram *histogram, double quantile)
 void sleep_until(uint64_t deadline_ns);
 /* A small generator (splitmix64): the same arrivals in every run. [0, 1) */
 double random_uniform(uint64_t *state);
+
+/* --- thread.c, gnuplot.c ---------------------------------------------------------------------------------------- */
+
+/* As pthread_create; signals are left to the main thread. */
+int thread_start(pthread_t *thread, void *(*function)(void *), void *arg);
+/* Runs gnuplot, whose name is the first of the arguments. 0, ENOENT: there is none, EIO: it failed and has said why. */
+int gnuplot(char *const arguments[]);
 
 /* --- server.c, server_process.c --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,9 @@
 bench_common_sources = \
 	bench/common/clock.c \
 	bench/common/common.h \
+	bench/common/gnuplot.c \
 	bench/common/histogram.c \
+	bench/common/options.c \
 	bench/common/server.c \
-	bench/common/server_process.c
+	bench/common/server_process.c \
+	bench/common/thread.c

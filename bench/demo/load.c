@@ -3,7 +3,6 @@
 /* The load: Poisson arrivals at a given rate, whatever becomes of them. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -122,12 +121,7 @@ static void *arrive(void *arg)
 
 int load_start(struct load *load)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-    int error = pthread_create(&load->thread, NULL, arrive, load);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return thread_start(&load->thread, arrive, load);
 }
 
 void load_join(struct load *load)

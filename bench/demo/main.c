@@ -11,6 +11,8 @@
 
 #include "demo.h"
 
+const char bench_name[] = "demo";
+
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_EXPECTATION = 3, EXIT_INTERRUPTED = 130 };
 
 static volatile sig_atomic_t signalled;

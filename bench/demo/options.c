@@ -1,10 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line. */
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "demo.h"
@@ -49,23 +46,6 @@ static const char usage_text[] =
     "WEIR_MAX_LIMIT__ADAPTIVE=200.\n"
     "Exit status: 0 done, 1 the run failed, 2 bad arguments, 3 see --check, 130 interrupted.\n";
 
-static enum options_result bad(const char *option, const char *value, const char *wanted)
-{
-    fprintf(stderr, "demo: %s: \"%s\" is not %s\n", option, value, wanted);
-    return OPTIONS_BAD;
-}
-
-static bool parse_number(const char *text, double low, double high, double *number)
-{
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || errno != 0 || !isfinite(value) || value < low || value > high)
-        return false;
-    *number = value;
-    return true;
-}
-
 /* Splits host[:port] or [v6][:port], length bytes long. */
 static bool parse_authority(struct url *url, const char *text, size_t length)
 {
@@ -98,7 +78,7 @@ static bool parse_authority(struct url *url, const char *text, size_t length)
     memcpy(url->port, text + 1, port_size);
     url->port[port_size] = '\0';
     double port;
-    return strspn(url->port, "0123456789") == port_size && parse_number(url->port, 1, 65535, &port);
+    return strspn(url->port, "0123456789") == port_size && option_number(url->port, 1, 65535, &port);
 }
 
 static bool parse_url(struct url *url, const char *text)
@@ -131,34 +111,32 @@ static bool known_algorithm(const char *name)
 
 static enum options_result parse_one(struct options *options, int option, const char *value)
 {
-    double number;
     switch (option) {
     case 'u':
         if (!parse_url(&options->url, value))
-            return bad("--url", value, "of the form http://host[:port][/path]");
+            return option_refuse("--url", value, "of the form http://host[:port][/path]");
         options->plan = url_plan;
         return OPTIONS_RUN;
     case 'r':
-        if (!parse_number(value, 1, 100000, &options->rate))
-            return bad("--rate", value, "a number of requests per second from 1 to 100000");
+        if (!option_number(value, 1, 100000, &options->rate))
+            return option_refuse("--rate", value, "a number of requests per second from 1 to 100000");
         return OPTIONS_RUN;
     case 'd':
-        if (!parse_number(value, 5, 86400, &options->duration_s))
-            return bad("--duration", value, "a number of seconds from 5 to 86400");
+        if (!option_number(value, 5, 86400, &options->duration_s))
+            return option_refuse("--duration", value, "a number of seconds from 5 to 86400");
         return OPTIONS_RUN;
     case 'a':
         if (!known_algorithm(value))
-            return bad("--algorithm", value, "vegas2, gradient2, vegas, aimd or fixed");
+            return option_refuse("--algorithm", value, "vegas2, gradient2, vegas, aimd or fixed");
         options->algorithm = value;
         return OPTIONS_RUN;
     case 'f':
-        if (!parse_number(value, 1, 10000, &number) || number != floor(number))
-            return bad("--fixed", value, "a whole number of threads from 1 to 10000");
-        options->fixed = (unsigned)number;
+        if (!option_whole(value, 1, 10000, &options->fixed))
+            return option_refuse("--fixed", value, "a whole number of threads from 1 to 10000");
         return OPTIONS_RUN;
     case 'o':
         if (*value == '\0')
-            return bad("--output", value, "a directory");
+            return option_refuse("--output", value, "a directory");
         options->output = value;
         return OPTIONS_RUN;
     case 'c':

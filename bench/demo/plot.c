@@ -2,11 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data files and the picture. */
 #include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "demo.h"
@@ -14,8 +12,6 @@
 #ifndef DEMO_PLOT_SCRIPT
 #define DEMO_PLOT_SCRIPT "bench/demo/demo.gp"
 #endif
-
-extern char **environ;
 
 static int complain(const char *what, int error)
 {
@@ -66,30 +62,14 @@ static char *phase_lists(const struct options *options)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* 0, ENOENT: there is no gnuplot, EIO: it failed and has said why. */
-static int run_gnuplot(char *phases, char *png, char *adaptive, char *fixed)
-{
-    char script[] = DEMO_PLOT_SCRIPT;
-    char *arguments[] = {"gnuplot", "-e", phases, "-c", script, png, adaptive, fixed, NULL};
-    pid_t pid;
-    int error = posix_spawnp(&pid, "gnuplot", NULL, NULL, arguments, environ);
-    if (error != 0)
-        return error;
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return errno;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return ENOENT;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EIO;
-}
-
 static int draw(const struct options *options, char *png, char *adaptive, char *fixed)
 {
     char *phases = phase_lists(options);
     if (phases == NULL)
         return complain("the picture", ENOMEM);
-    int error = run_gnuplot(phases, png, adaptive, fixed);
+    char script[] = DEMO_PLOT_SCRIPT;
+    char *arguments[] = {"gnuplot", "-e", phases, "-c", script, png, adaptive, fixed, NULL};
+    int error = gnuplot(arguments);
     free(phases);
     if (error == 0)
         printf("Picture: %s (data: %s, %s)\n", png, adaptive, fixed);

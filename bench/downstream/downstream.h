@@ -46,7 +46,6 @@ struct options {
     bool check;
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_BAD };
 enum options_result options_parse(struct options *options, int argc, char **argv);
 
 /* --- place.c ---------------------------------------------------------------------------------------------------- */

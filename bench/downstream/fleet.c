@@ -62,24 +62,11 @@ struct summary {
     double jain;
 };
 
-static _Thread_local PGconn *own;
-
-static void worker_start(void)
-{
-    own = pg_program();
-}
-
-static void worker_stop(void)
-{
-    PQfinish(own);
-    own = NULL;
-}
-
 /* Less to compute than in the other part, and longer to wait, so that there are some permits for each of 32. */
 static enum ending call(uint64_t random)
 {
     static const struct pg_work work = {.sleep_ms = 50, .accounts = 50};
-    return pg_call(&own, random, &work);
+    return pg_call(random, &work);
 }
 
 static int enter(size_t phase)
@@ -360,8 +347,8 @@ struct part part_fleet = {
     .phase_count = 1,
     .phases = {{.name = "quiet"}},
     .enter = enter,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pg_worker_start,
+    .worker_stop = pg_worker_stop,
     .call = call,
     .run = run_fleet,
 };

@@ -3,7 +3,6 @@
 /* The load: Poisson arrivals at a given rate whatever becomes of them, or one caller that always has work. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -191,12 +190,7 @@ int load_start(struct load *load)
     load_collect(stale);
     free(stale);
     load->start_ns = weir_now_ns();
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-    int error = pthread_create(&load->thread, NULL, arrive, load);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return thread_start(&load->thread, arrive, load);
 }
 
 void load_stop(struct load *load)

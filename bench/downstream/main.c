@@ -15,6 +15,8 @@
 
 #define LOCKED_MOST_NS (75 * NS_PER_S)
 
+const char bench_name[] = "downstream";
+
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_EXPECTATION = 3, EXIT_INTERRUPTED = 130 };
 
 struct part *const parts[] = {&part_http, &part_postgresql, &part_redis, &part_disk, &part_cpu, &part_fleet, NULL};

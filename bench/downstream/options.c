@@ -1,10 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line. */
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "downstream.h"
@@ -36,23 +33,6 @@ static const char usage_text[] =
     "\n"
     "Exit status: 0 done, 1 a run failed, 2 bad arguments, 3 see --check, 130 interrupted.\n";
 
-static enum options_result bad(const char *option, const char *value, const char *wanted)
-{
-    fprintf(stderr, "downstream: %s: \"%s\" is not %s\n", option, value, wanted);
-    return OPTIONS_BAD;
-}
-
-static bool parse_number(const char *text, double low, double high, double *number)
-{
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || errno != 0 || !isfinite(value) || value < low || value > high)
-        return false;
-    *number = value;
-    return true;
-}
-
 static bool parse_pool(const char *text, struct pool_kind *kind)
 {
     static const struct {
@@ -62,7 +42,6 @@ static bool parse_pool(const char *text, struct pool_kind *kind)
         {"best", WEIR_FIXED},  {"vegas2", WEIR_VEGAS2}, {"gradient2", WEIR_GRADIENT2},
         {"vegas", WEIR_VEGAS}, {"aimd", WEIR_AIMD},
     };
-    double number;
     *kind = (struct pool_kind){.algorithm = WEIR_FIXED};
     snprintf(kind->label, sizeof kind->label, "%s", text);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -71,10 +50,7 @@ static bool parse_pool(const char *text, struct pool_kind *kind)
         kind->algorithm = names[i].algorithm;
         return true;
     }
-    if (!parse_number(text, 1, 1000, &number) || number != floor(number))
-        return false;
-    kind->fixed = (unsigned)number;
-    return true;
+    return option_whole(text, 1, 1000, &kind->fixed);
 }
 
 static bool parse_pools(struct options *options, const char *text)
@@ -94,24 +70,23 @@ static bool parse_pools(struct options *options, const char *text)
 
 static enum options_result parse_one(struct options *options, int option, const char *value)
 {
-    double number;
     switch (option) {
     case 'p':
         if (!parse_pools(options, value))
-            return bad("--pools", value, "a list of numbers of threads, best, vegas2, gradient2, vegas and aimd");
+            return option_refuse("--pools", value,
+                                 "a list of numbers of threads, best, vegas2, gradient2, vegas and aimd");
         return OPTIONS_RUN;
     case 's':
-        if (!parse_number(value, 0.2, 3600, &options->seconds))
-            return bad("--seconds", value, "a number of seconds from 0.2 to 3600");
+        if (!option_number(value, 0.2, 3600, &options->seconds))
+            return option_refuse("--seconds", value, "a number of seconds from 0.2 to 3600");
         return OPTIONS_RUN;
     case 'l':
-        if (!parse_number(value, 0.01, 100, &options->load))
-            return bad("--load", value, "a factor from 0.01 to 100");
+        if (!option_number(value, 0.01, 100, &options->load))
+            return option_refuse("--load", value, "a factor from 0.01 to 100");
         return OPTIONS_RUN;
     case 'r':
-        if (!parse_number(value, 1, 20, &number) || number != floor(number))
-            return bad("--rounds", value, "a whole number from 1 to 20");
-        options->rounds = (unsigned)number;
+        if (!option_whole(value, 1, 20, &options->rounds))
+            return option_refuse("--rounds", value, "a whole number from 1 to 20");
         return OPTIONS_RUN;
     case 'o':
         options->output = value;
@@ -138,7 +113,7 @@ static enum options_result parse_parts(struct options *options, int count, char 
 {
     for (int i = 0; i < count; i++) {
         if (part_find(names[i]) == NULL)
-            return bad("part", names[i], "one that --help lists");
+            return option_refuse("part", names[i], "one that --help lists");
         if (options->part_count < sizeof options->parts / sizeof *options->parts)
             options->parts[options->part_count++] = names[i];
     }

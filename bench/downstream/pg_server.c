@@ -11,6 +11,7 @@
 
 static pid_t server;
 static unsigned port;
+static _Thread_local PGconn *own;
 
 /* Durability is not what is measured, and would measure the disk. */
 static const char configuration[] = "listen_addresses = '127.0.0.1'\n"
@@ -81,7 +82,8 @@ static void say_nothing(void *unused, const char *message)
     (void)message;
 }
 
-PGconn *pg_program(void)
+/* With its prepared statements; NULL: failed. */
+static PGconn *connect_program(void)
 {
     PGconn *connection = connect_as("program");
     if (connection == NULL)
@@ -112,24 +114,33 @@ static enum ending ending_of(const PGresult *result)
     return state == NULL || strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0 ? ENDED_REFUSED : ENDED_BUSY;
 }
 
-enum ending pg_call(PGconn **connection, uint64_t random, const struct pg_work *work)
+void pg_worker_start(void)
 {
-    if (*connection == NULL)
-        *connection = pg_program();
-    if (*connection == NULL)
+    own = connect_program();
+}
+
+void pg_worker_stop(void)
+{
+    PQfinish(own);
+    own = NULL;
+}
+
+enum ending pg_call(uint64_t random, const struct pg_work *work)
+{
+    if (own == NULL)
+        own = connect_program();
+    if (own == NULL)
         return ENDED_REFUSED;
     char account[16], sleep_s[16], accounts[16];
     const char *const values[] = {account, sleep_s, accounts};
     snprintf(account, sizeof account, "%u", (unsigned)(random >> 8) % PG_ACCOUNTS + 1);
     snprintf(sleep_s, sizeof sleep_s, "%u.%03u", work->sleep_ms / 1000, work->sleep_ms % 1000);
     snprintf(accounts, sizeof accounts, "%u", work->accounts);
-    PGresult *result = PQexecPrepared(*connection, random % 4 == 0 ? "transfer" : "inquire", 3, values, NULL, NULL, 0);
+    PGresult *result = PQexecPrepared(own, random % 4 == 0 ? "transfer" : "inquire", 3, values, NULL, NULL, 0);
     enum ending ending = ending_of(result);
     PQclear(result);
-    if (PQstatus(*connection) != CONNECTION_OK) {
-        PQfinish(*connection);
-        *connection = NULL;
-    }
+    if (PQstatus(own) != CONNECTION_OK)
+        pg_worker_stop(); /* the next call connects anew */
     return ending;
 }
 

@@ -17,19 +17,21 @@ int pg_server_start(const struct place *place, const char *part);
 void pg_server_stop(void);
 bool pg_server_ended(void);
 
-/* A connection as the administrator, or as the programs (with their prepared statements). NULL: failed; it is said on
- * stderr for the administrator only. */
+/* A connection as the administrator; NULL: failed, and it is said on stderr. */
 PGconn *pg_administrator(void);
-PGconn *pg_program(void);
 /* As the administrator: 0 or EIO. */
 int pg_execute(PGconn *connection, const char *sql);
+
+/* The hooks of a part's workers: each has a connection of its own, as a program. */
+void pg_worker_start(void);
+void pg_worker_stop(void);
 
 struct pg_work {
     unsigned sleep_ms;
     unsigned accounts; /* read by index */
 };
-/* One call of a program: it waits, reads accounts, and if it is one of four also makes a transfer, which writes four
- * tables. ENDED_REFUSED also closes a broken connection and sets it to NULL; a NULL one is opened. */
-enum ending pg_call(PGconn **connection, uint64_t random, const struct pg_work *work);
+/* One call of a worker: it waits, reads accounts, and if it is one of four also makes a transfer, which writes four
+ * tables. A connection that is broken, or could not be had, is ENDED_REFUSED; the next call tries again. */
+enum ending pg_call(uint64_t random, const struct pg_work *work);
 
 #endif

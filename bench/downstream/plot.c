@@ -2,18 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data files and the pictures, of the first round. */
 #include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "downstream.h"
 
 #ifndef DOWNSTREAM_PLOT_SCRIPT
 #define DOWNSTREAM_PLOT_SCRIPT "bench/downstream/downstream.gp"
 #endif
-
-extern char **environ;
 
 static int write_readings(const struct outcome *outcome, const struct result *result)
 {
@@ -64,24 +60,6 @@ static char *assignments(const struct outcome *outcome)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* 0, ENOENT: there is no gnuplot, EIO: it failed and has said why. */
-static int run_gnuplot(char *values)
-{
-    char script[] = DOWNSTREAM_PLOT_SCRIPT;
-    char *arguments[] = {"gnuplot", "-e", values, script, NULL};
-    pid_t pid;
-    int error = posix_spawnp(&pid, "gnuplot", NULL, NULL, arguments, environ);
-    if (error != 0)
-        return error;
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return errno;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return ENOENT;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EIO;
-}
-
 int plot(const struct outcome *outcome)
 {
     const char *directory = outcome->options->output;
@@ -94,7 +72,9 @@ int plot(const struct outcome *outcome)
     char *values = assignments(outcome);
     if (values == NULL)
         return bench_complain("the picture", strerror(ENOMEM));
-    int error = run_gnuplot(values);
+    char script[] = DOWNSTREAM_PLOT_SCRIPT;
+    char *arguments[] = {"gnuplot", "-e", values, script, NULL};
+    int error = gnuplot(arguments);
     free(values);
     if (error == 0)
         printf("Picture: %s/downstream-%s.png and .svg (data: -*.dat)\n", directory, name);

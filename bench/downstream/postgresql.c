@@ -18,23 +18,10 @@ static PGconn *locker;
 static PGconn *neighbours[NEIGHBOURS];
 static size_t current;
 
-static _Thread_local PGconn *own;
-
-static void worker_start(void)
-{
-    own = pg_program();
-}
-
-static void worker_stop(void)
-{
-    PQfinish(own);
-    own = NULL;
-}
-
 static enum ending call(uint64_t random)
 {
     static const struct pg_work work = {.sleep_ms = 10, .accounts = 200};
-    return pg_call(&own, random, &work);
+    return pg_call(random, &work);
 }
 
 static int start(const struct place *place)
@@ -145,8 +132,8 @@ struct part part_postgresql = {
     .enter = enter,
     .stop = stop,
     .ended = pg_server_ended,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pg_worker_start,
+    .worker_stop = pg_worker_stop,
     .call = call,
 };
 #else

@@ -42,6 +42,9 @@ void weir__delay(void);
 
 /* ---- clock.c ---- */
 
+/* As weir_now_ns, up to some 10 ms behind it, for a fifth of what that costs. */
+uint64_t weir__coarse_now_ns(void);
+
 /* Realtime minus monotonic, in ns. */
 int64_t weir__wall_offset_ns(void);
 

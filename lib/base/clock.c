@@ -20,6 +20,15 @@ uint64_t weir_now_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t weir__coarse_now_ns(void)
+{
+#ifdef CLOCK_MONOTONIC_COARSE
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+#else
+    return weir_now_ns();
+#endif
+}
+
 uint64_t weir_after_ns(uint64_t duration_ns)
 {
     uint64_t now = weir_now_ns();

@@ -247,7 +247,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
         error = EAGAIN;
         limiter->counters.shed++;
         limiter->partitions.all[partition].shed++;
-        WEIR__PROBE3(shed, limiter->name, partition, 0);
+        weir__probe_shed(limiter->name, wanted.partition, 0);
     } else {
         error = wait_in_line(limiter, &wanted, deadline_ns, &wakes);
     }
@@ -256,7 +256,7 @@ static int acquire(weir_limiter *limiter, weir_permit *permit, unsigned weight, 
     if (error != 0)
         return error;
     wanted.start_ns = weir_now_ns(); /* here, not at the grant: the wake-up is no work of the downstream */
-    WEIR__PROBE3(start, limiter->name, 0, wanted.in_flight);
+    weir__probe_start(limiter->name, 0, wanted.in_flight);
     pack(permit, &wanted);
     return 0;
 }
@@ -302,7 +302,7 @@ int weir_limiter_release(weir_limiter *limiter, weir_permit *permit, weir_outcom
     permit->opaque[0] = 0;
     limiter->holders--;
     weir_sample sample = {held.start_ns, now - held.start_ns, held.in_flight, (uint32_t)outcome};
-    WEIR__PROBE4(end, limiter->name, 0, sample.rtt_ns, sample.outcome);
+    weir__probe_end(limiter->name, 0, sample.rtt_ns, sample.outcome);
     weir__limiter_count_rtt(limiter, held.partition, sample.rtt_ns);
     weir__limiter_end(limiter, &sample, held.partition, held.weight);
     if (weir__samples_due(limiter))

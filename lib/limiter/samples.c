@@ -172,9 +172,9 @@ static void publish(weir_limiter *limiter, const weir_sample *sample, bool perio
 
     weir__limiter_wake(limiter, &wakes);
     if (figures.phase != old_phase)
-        WEIR__PROBE3(phase, limiter->name, old_phase, figures.phase);
+        weir__probe_phase(limiter->name, old_phase, figures.phase);
     if (changed)
-        WEIR__PROBE4(limit, limiter->name, event.old_limit, event.new_limit, event.reason);
+        weir__probe_limit(limiter->name, event.old_limit, event.new_limit, event.reason);
     if (changed && limiter->config.trace != NULL)
         limiter->config.trace(&event, limiter->config.trace_arg);
 }

@@ -5,28 +5,38 @@
 #endif
 
 #include "pool/pool.h"
+#include "stats/live_file.h"
 
 /* note:inbox -- where a submit leaves a job that has but to stand in line. Submitters and workers then meet at one lock
  * and one cache line per batch of jobs, not at a dozen of them per job.
  *
  * The inbox is open only while a submit under the pool's lock would do nothing else: there is room in the queue, one
- * line, nobody blocked in it, no deadline to mind, no file to publish it in, and no worker to wake, for all permits are
- * out, a worker is on its way, or enough of them are awake and watched. Whoever takes the pool's lock closes it first
- * and puts its jobs in line (weir__inbox_close), so that under the lock everything is where it belongs; whoever gives
- * the lock back opens it if that holds (weir__inbox_open). Only a worker between two jobs leaves it open, and empties
- * it when it has run out of other jobs. */
+ * line, nobody blocked in it, no deadline to mind, and no worker to wake, for all permits are out, a worker is on its
+ * way, or enough of them are awake and watched. Whoever takes the pool's lock closes it first and puts its jobs in line
+ * (weir__inbox_close), so that under the lock everything is where it belongs; whoever gives the lock back opens it if
+ * that holds (weir__inbox_open). Only a worker between two jobs leaves it open, and empties it when it has run out of
+ * other jobs.
+ *
+ * With a live file it is open until that is to be stored again: the first submit after that goes the long way and
+ * stores it. So the file is as fresh as if every submit took the lock. */
 
 void weir__inbox_init(struct weir__inbox *inbox)
 {
     weir__mutex_init(&inbox->lock);
     atomic_init(&inbox->pending, 0);
+    inbox->until_ns = UINT64_MAX;
 }
 
-bool weir__inbox_put(struct weir__inbox *inbox, enum weir__job_kind kind, weir_fn *fn, const void *arg,
-                     uint32_t copy_size, uint64_t stamp)
+bool weir__inbox_put(weir_pool *pool, enum weir__job_kind kind, weir_fn *fn, const void *arg, uint32_t copy_size,
+                     uint64_t stamp)
 {
+    struct weir__inbox *inbox = &pool->inbox;
+    /* Not by the stamp, which few have while jobs are short: when those hang, one may come in a second. */
+    uint64_t now_ns = pool->limiter->stats_dir_text != NULL ? weir__coarse_now_ns() : 0;
     weir__mutex_lock(&inbox->lock);
-    struct weir__unit *node = inbox->room != 0 ? weir__node_take(&inbox->nodes, kind) : NULL;
+    struct weir__unit *node = NULL;
+    if (inbox->room != 0 && now_ns < inbox->until_ns)
+        node = weir__node_take(&inbox->nodes, kind);
     if (node != NULL) {
         weir__node_fill(node, fn, arg, copy_size);
         if (stamp == 0 && inbox->stamp_turn++ % WEIR__STAMP_EVERY == 0)
@@ -49,7 +59,7 @@ static bool must_stay_closed(const weir_pool *pool)
     const struct weir__partitions *partitions = &limiter->partitions;
     return pool->state != WEIR__OPEN || pool->workers == 0 || pool->start_failed || partitions->count != 1 ||
            partitions->submitters != 0 || partitions->callers != 0 || pool->deadlines.count != 0 ||
-           limiter->backlog.held || partitions->queued >= limiter->depth || limiter->live != NULL;
+           limiter->backlog.held || partitions->queued >= limiter->depth;
 }
 
 /* Whether jobs that come now will be looked at without a wake-up. */
@@ -115,6 +125,7 @@ void weir__inbox_open(weir_pool *pool)
     weir__mutex_lock(&inbox->lock);
     weir__nodes_exchange(&pool->nodes, &inbox->nodes);
     inbox->room = room(pool);
+    inbox->until_ns = pool->limiter->live != NULL ? weir__live_due_ns(pool->limiter) : UINT64_MAX;
     WEIR__MUST(pthread_mutex_unlock(&inbox->lock));
 }
 

@@ -153,6 +153,7 @@ struct weir__inbox {
     struct weir__line jobs;   /* guarded by lock */
     struct weir__nodes nodes; /* guarded by lock */
     uint32_t stamp_turn;      /* guarded by lock: jobs while they are short, see note:stamps */
+    uint64_t until_ns;        /* guarded by lock: it takes no job from then on; UINT64_MAX: there is no live file */
     char after[64];
     bool is_open; /* guarded by the limiter's lock */
 };
@@ -252,8 +253,8 @@ static inline bool weir__pool_is_empty(const weir_pool *pool)
 void weir__inbox_init(struct weir__inbox *inbox);
 
 /* Without the lock: leaves a job there; false: it has to go the long way. */
-bool weir__inbox_put(struct weir__inbox *inbox, enum weir__job_kind kind, weir_fn *fn, const void *arg,
-                     uint32_t copy_size, uint64_t stamp);
+bool weir__inbox_put(weir_pool *pool, enum weir__job_kind kind, weir_fn *fn, const void *arg, uint32_t copy_size,
+                     uint64_t stamp);
 
 /* The others with the lock held: whether it may be open; opens it; puts its jobs in line, which the caller must then
  * dispatch; and closes it as well. True: there were jobs. */

@@ -269,7 +269,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
     if (!request->wait) {
         pool->counters.shed++;
         pool->limiter->partitions.all[partition_of(request)].shed++;
-        WEIR__PROBE3(shed, pool->limiter->name, partition_of(request), pool->limiter->partitions.queued);
+        weir__probe_shed(pool->limiter->name, partition_of(request), pool->limiter->partitions.queued);
         return EAGAIN;
     }
     if (weir__pool_is_mine(pool))
@@ -283,7 +283,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
 
 static bool leave_in_inbox(weir_pool *pool, const struct request *request)
 {
-    return weir__inbox_put(&pool->inbox, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
+    return weir__inbox_put(pool, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
 }
 
 static int submit(weir_pool *pool, struct request *request)
@@ -295,7 +295,7 @@ static int submit(weir_pool *pool, struct request *request)
     if (!atomic_load_explicit(&pool->limiter->sparse, memory_order_relaxed))
         request->stamp = weir__stamp_make(weir_now_ns(), 1);
     if (request->kind != WEIR__HANDLE && leave_in_inbox(pool, request)) {
-        WEIR__PROBE3(submit, pool->limiter->name, request->fn, 0);
+        weir__probe_submit(pool->limiter->name, (uintptr_t)request->fn, 0);
         return 0;
     }
     weir_fn *fn = request->kind == WEIR__HANDLE ? request->job->fn : request->fn;
@@ -312,8 +312,7 @@ static int submit(weir_pool *pool, struct request *request)
         weir__live_note(pool->limiter, weir_now_ns(), false);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
-    WEIR__PROBE3(submit, pool->limiter->name, fn, error);
-    (void)fn; /* without probes */
+    weir__probe_submit(pool->limiter->name, (uintptr_t)fn, error);
     return error;
 }
 

@@ -189,7 +189,7 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     bool delivers = work->job != NULL && weir__job_has_delivery(work->job);
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
-    WEIR__PROBE4(end, pool->limiter->name, work->fn, worker->sample.rtt_ns, worker->sample.outcome);
+    weir__probe_end(pool->limiter->name, (uintptr_t)work->fn, worker->sample.rtt_ns, worker->sample.outcome);
     work->fn = NULL;
     weir__limiter_count_job(pool->limiter, work->partition, worker->stamp, worker->sample.start_ns, end_ns);
     /* relaxed: only a snapshot reads it, and no other memory by it */
@@ -281,7 +281,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
     worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
     /* relaxed: as in finish */
     atomic_store_explicit(&worker->running_since_ns, worker->sample.start_ns, memory_order_relaxed);
-    WEIR__PROBE3(start, pool->limiter->name, worker->work.fn, worker->sample.in_flight);
+    weir__probe_start(pool->limiter->name, (uintptr_t)worker->work.fn, worker->sample.in_flight);
     weir_outcome outcome = checked(pool, call(worker));
     uint64_t end_ns = weir_now_ns();
     *now_ns = end_ns;

@@ -306,9 +306,14 @@ static void store(weir_limiter *limiter, uint64_t now_ns, bool idle)
     weir__live_store(live, &live->record);
 }
 
+uint64_t weir__live_due_ns(const weir_limiter *limiter)
+{
+    return limiter->live->stored_ns + STORE_NS;
+}
+
 void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle)
 {
-    if (idle || now_ns >= limiter->live->stored_ns + STORE_NS)
+    if (idle || now_ns >= weir__live_due_ns(limiter))
         store(limiter, now_ns, idle);
 }
 

@@ -79,6 +79,9 @@ void weir__live_attach(weir_limiter *limiter);
  * last store is some time ago. */
 void weir__live_note(weir_limiter *limiter, uint64_t now_ns, bool idle);
 
+/* When it would be stored next while there is work; lock held. */
+uint64_t weir__live_due_ns(const weir_limiter *limiter);
+
 /* The configuration has changed; lock held. */
 void weir__live_configured(weir_limiter *limiter, uint64_t now_ns);
 

@@ -150,4 +150,7 @@ int weir__records_collect(struct weir__record **records, size_t *count);
 /* EIO: the stream failed. */
 int weir__records_write(FILE *out, weir_stats_format format, const struct weir__record *records, size_t count);
 
+/* Anybody's bytes as a string of JSON. EIO: the stream failed. */
+int weir__json_text(FILE *out, const char *text);
+
 #endif

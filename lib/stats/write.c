@@ -282,6 +282,13 @@ static void put_member(struct writer *writer, const char *name, const char *text
     put_text(writer, text);
 }
 
+int weir__json_text(FILE *out, const char *text)
+{
+    struct writer writer = {.out = out};
+    put_text(&writer, text);
+    return writer.failed ? EIO : 0;
+}
+
 static void put_json_histogram(struct writer *writer, const char *name, const struct weir__record_histogram *histogram)
 {
     put(writer,

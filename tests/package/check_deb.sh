@@ -52,7 +52,8 @@ left=$(find "$root" -name '*.la')
 }
 libdir=$(dirname "$(find "$root" -name libweir.so.0)")
 
-for test in link thpool weirstat; do
+tests=$(sed -n 's/^Tests: *//p' "weir-$VERSION/debian/tests/control" | tr ',\n' '  ')
+for test in $tests; do
     mkdir -p "$work/$test.tmp"
     (
         cd "$work/weir-$VERSION"

@@ -5,9 +5,11 @@
 # a folder of its name, and says so in a line if a tool is missing.
 PACKAGE_CHECK = top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' VERSION='$(VERSION)' MAKE='$(MAKE)' \
 	CC='$(CC)' $(SHELL) $(srcdir)/tests/package
-.PHONY: check-deb check-abi record-abi check-arm64
+.PHONY: check-deb check-deb-install check-abi record-abi check-arm64
 check-deb: dist
 	$(AM_V_at)$(PACKAGE_CHECK)/check_deb.sh || test $$? -eq 77
+check-deb-install: check-deb
+	$(AM_V_at)$(PACKAGE_CHECK)/check_deb_install.sh || test $$? -eq 77
 check-abi: libweir.la libweir-thpool.la
 	$(AM_V_at)$(PACKAGE_CHECK)/check_abi.sh || test $$? -eq 77
 # What the interface is from now on, for check-abi and for debian/*.symbols.
@@ -25,7 +27,8 @@ EXTRA_DIST += \
 	tests/package/check_abi.sh \
 	tests/package/check_arm64.sh \
 	tests/package/check_deb.sh \
+	tests/package/check_deb_install.sh \
 	tests/package/record_symbols.sh \
 	tests/package/abi \
 	tests/package/abi.suppressions
-package_folders = check-deb check-abi check-arm64 check-arm64-source
+package_folders = check-deb check-deb-install check-abi check-arm64 check-arm64-source

@@ -19,7 +19,7 @@
 #include "weirstat.h"
 
 enum { STATUS_SHOWN = 0, STATUS_NOTHING = 1, STATUS_USAGE = 2, STATUS_FAILED = 3 };
-enum format { TABLE, JSON, PROMETHEUS, EXPLAIN, OPTIONS };
+enum format { TABLE, JSON, PROMETHEUS, EXPLAIN, OPTIONS, OPTIONS_JSON };
 
 struct options {
     const char *directory;
@@ -121,25 +121,38 @@ static int show_once(const struct options *options)
 
 /* ---- what is configured ---- */
 
+/* The options of one, after those of others or not. False: the output failed. */
+static bool show_options(const struct options *options, const struct weir__record *record, const char *text,
+                         bool is_first)
+{
+    char name[64];
+    if (options->format == OPTIONS_JSON)
+        return (is_first || putchar(',') != EOF) && print_options_json(stdout, record, text);
+    (void)printf("%s%u %s:\n", is_first ? "" : "\n", (unsigned)record->pid,
+                 format_name(record->name, sizeof name - 1, name));
+    print_options(stdout, text);
+    return ferror(stdout) == 0;
+}
+
 static int options_now(const struct options *options)
 {
     char text[WEIR__LIVE_OPTIONS];
-    char name[64];
     struct look look = {0};
     if (!take_look(options, &look))
         return STATUS_FAILED;
-    bool shown = false;
-    for (size_t i = 0; i < look.count; i++) {
+    unsigned shown = 0;
+    bool written = options->format != OPTIONS_JSON || fputs("{\"version\":1,\n \"records\":[", stdout) >= 0;
+    for (size_t i = 0; i < look.count && written; i++) {
         const struct weir__record *record = &look.records[i];
-        if (!weir__live_read_options(options->directory, record, text))
-            continue; /* it went meanwhile */
-        (void)printf("%s%u %s:\n", shown ? "\n" : "", (unsigned)record->pid,
-                     format_name(record->name, sizeof name - 1, name));
-        print_options(stdout, text);
-        shown = true;
+        if (weir__live_read_options(options->directory, record, text)) /* else it went meanwhile */
+            written = show_options(options, record, text, shown++ == 0);
     }
+    if (options->format == OPTIONS_JSON)
+        written = written && fputs("]}\n", stdout) >= 0;
     forget(&look);
-    return shown ? STATUS_SHOWN : nothing(options);
+    if (!written)
+        return STATUS_FAILED;
+    return shown > 0 ? STATUS_SHOWN : nothing(options);
 }
 
 /* ---- a view that goes on ---- */
@@ -271,7 +284,7 @@ static int explain_now(const struct options *options)
 static void print_usage(FILE *out)
 {
     (void)fputs("usage: weirstat [-d directory] [-i seconds [-c count]] \n"
-                "                [--explain | --options | --json | --prometheus] [pid | name]\n"
+                "                [--explain | --options [--json] | --json | --prometheus] [pid | name]\n"
                 "Shows the pools and limiters of processes that run with WEIR_STATS_DIR; see weirstat(1).\n",
                 out);
 }
@@ -304,7 +317,7 @@ static int parse(int argc, char **argv, struct options *options)
             options->repeat = (unsigned long)count;
             break;
         case 'j':
-            options->format = JSON;
+            options->format = options->format == OPTIONS ? OPTIONS_JSON : JSON;
             break;
         case 'p':
             options->format = PROMETHEUS;
@@ -313,7 +326,7 @@ static int parse(int argc, char **argv, struct options *options)
             options->format = EXPLAIN;
             break;
         case 'o':
-            options->format = OPTIONS;
+            options->format = options->format == JSON ? OPTIONS_JSON : OPTIONS;
             break;
         case 'h':
             return -1;
@@ -351,7 +364,7 @@ int main(int argc, char **argv)
     (void)sigaction(SIGTERM, &action, NULL);
     if (options.format == EXPLAIN)
         status = explain_now(&options);
-    else if (options.format == OPTIONS)
+    else if (options.format == OPTIONS || options.format == OPTIONS_JSON)
         status = options_now(&options);
     else if (options.interval_s > 0 && options.format == TABLE)
         status = watch(&options);

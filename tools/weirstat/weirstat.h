@@ -58,6 +58,9 @@ const struct weir__record *find_record(const struct look *look, const struct wei
 /* The effective options from the lines of a live file, as a table. */
 void print_options(FILE *out, const char *text);
 
+/* The same as an element of the records in JSON. False: the stream failed. */
+bool print_options_json(FILE *out, const struct weir__record *record, const char *text);
+
 /* ---- demand.c: what comes, and whose it is ---- */
 
 /* One line on a pool's arrivals and what its depth comes from, then one per partition. */
