@@ -34,6 +34,7 @@ libweir_core_la_SOURCES = \
 	lib/estimator/vegas2.c \
 	lib/estimator/vegas2_drains.c \
 	lib/estimator/vegas2_limit.c \
+	lib/estimator/vegas2_loss.c \
 	lib/estimator/vegas2_parts.h \
 	lib/estimator/vegas2_phases.c \
 	lib/estimator/vegas2_state.h \

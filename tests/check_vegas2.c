@@ -279,6 +279,70 @@ START_TEST(fast_failures_are_not_a_fast_downstream)
 }
 END_TEST
 
+/* A downstream that takes so many calls and refuses what is beyond in a millisecond: what share of the time it would
+ * have taken more, and what share of the outcomes were refusals. */
+struct refusals {
+    struct stream stream;
+    uint32_t most;
+    double unused;
+    double refused;
+};
+
+static void run_refusing(struct refusals *r, double seconds)
+{
+    struct stream *stream = &r->stream;
+    double time = 0, unused = 0, outcomes = 0, refused = 0;
+    while (time < seconds * 1e9) {
+        double taken = fmin(stream->limit, r->most), beyond = stream->limit - taken;
+        double served = taken / rtt_of(stream, taken), refusals = beyond / MS, wait = 1 / (served + refusals);
+        bool refuses = weir_test_uniform(&stream->seed) * (served + refusals) < refusals;
+        uint64_t rtt = refuses ? MS : (uint64_t)(rtt_of(stream, taken) * factor(stream));
+        stream->now_ns += (uint64_t)wait;
+        weir_sample sample = {.start_ns = stream->now_ns - rtt,
+                              .rtt_ns = rtt,
+                              .in_flight = stream->limit,
+                              .outcome = refuses ? WEIR_DROPPED : WEIR_SUCCESS};
+        time += wait;
+        unused += wait * (1 - taken / fmin(r->most, stream->servers));
+        outcomes++;
+        refused += refuses;
+        stream->limit = weir_estimator_update(stream->estimator, &sample);
+    }
+    r->unused = unused / time;
+    r->refused = refused / outcomes;
+}
+
+/* Nine of them one after the other, lifted after a minute: their means. */
+static void refuse_and_lift(struct refusals *refusing, struct refusals *lifted)
+{
+    for (int i = 0; i < 9; i++) {
+        struct refusals r = {.most = 10};
+        weir_config config;
+        set_up(&r.stream, &config);
+        start(&r.stream, &config);
+        run_refusing(&r, 60);
+        refusing->unused += r.unused / 9;
+        refusing->refused += r.refused / 9;
+        r.most = 1000;
+        run_refusing(&r, 70); /* until it looks beyond, at the latest */
+        run_refusing(&r, 10);
+        lifted->unused += r.unused / 9;
+        weir_estimator_destroy(r.stream.estimator);
+    }
+}
+
+/* A limit of the downstream's own is remembered: the limit stands just below it and looks beyond ever more rarely, but
+ * it does look. */
+START_TEST(remembers_where_calls_are_refused)
+{
+    struct refusals refusing = {.most = 10}, lifted = {.most = 1000};
+    refuse_and_lift(&refusing, &lifted);
+    if (refusing.unused > 0.05 || refusing.refused > 0.03 || lifted.unused > 0.05)
+        ck_abort_msg("unused %.3f, refused %.3f, unused afterwards %.3f", refusing.unused, refusing.refused,
+                     lifted.unused);
+}
+END_TEST
+
 /* One dropped call of 50 us changes nothing. */
 START_TEST(a_single_drop_changes_nothing)
 {
@@ -795,6 +859,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, does_not_grow_while_idle);
     tcase_add_test(tcase, timeouts_do_not_raise_it);
     tcase_add_test(tcase, fast_failures_are_not_a_fast_downstream);
+    tcase_add_test(tcase, remembers_where_calls_are_refused);
     tcase_add_test(tcase, a_single_drop_changes_nothing);
     tcase_add_test(tcase, random_latency_does_not_collapse_it);
     tcase_add_test(tcase, grows_per_round_trip);

@@ -87,6 +87,8 @@ static void close_window(struct vegas2 *v)
     if (v->phase == HIGH_PHASE)
         v->span = (double)(v->now_ns - v->window.begin_ns);
     restart_window(v, v->now_ns);
+    if (w.bound)
+        weir__vegas2_window_without_loss(v);
     if (v->r0.value <= 0) {
         weir__vegas2_believe_baseline(v, w.rtt, w.se);
         v->mu = (struct estimate){w.rate, w.se * w.se};
@@ -134,29 +136,6 @@ static bool window_complete(const struct vegas2 *v)
 
 /* ---- samples ---- */
 
-/* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
-static void count_outcome(struct vegas2 *v, const weir_sample *sample)
-{
-    if (sample->start_ns < v->cut_ns)
-        return;
-    v->outcomes++;
-    if (sample->outcome == WEIR_DROPPED)
-        v->drops++;
-    if (v->outcomes < fmax(10, v->limit))
-        return;
-    double share = v->drops / v->outcomes;
-    v->outcomes = 0;
-    v->drops = 0;
-    if (share <= LOSS)
-        return;
-    double keep = 1 - 0.5 * fmin(1, share);
-    v->mu.value = fmax(v->mu.value * keep, SLOWEST);
-    v->phase = REGROWTH;
-    v->growth = 0.25;
-    weir__vegas2_set_limit(v, v->limit * keep, "loss");
-    v->cut_ns = v->now_ns;
-}
-
 static void advance_clock(struct vegas2 *v, uint64_t end_ns)
 {
     if (v->now_ns == 0)
@@ -166,6 +145,7 @@ static void advance_clock(struct vegas2 *v, uint64_t end_ns)
         v->open_ns = end_ns;
         v->cut_ns = 0;
         v->moved_ns = 0;
+        v->losses.until_ns = end_ns;
         if (v->together_ns > end_ns)
             v->together_ns = end_ns;
         restart_window(v, end_ns);
@@ -231,7 +211,7 @@ static uint32_t vegas2_update(void *state, const weir_sample *sample)
         end_ns = UINT64_MAX;
     advance_clock(v, end_ns);
     if (sample->outcome != WEIR_IGNORE)
-        count_outcome(v, sample);
+        weir__vegas2_count_outcome(v, sample);
     if (sample->outcome == WEIR_SUCCESS && settled(v, sample))
         count_rtt(v, sample, rtt);
     return (uint32_t)v->permits;
@@ -319,8 +299,8 @@ static void vegas2_restart(void *state, uint64_t now_ns)
 {
     struct vegas2 *v = state;
     v->opening = (struct opening){0};
-    v->outcomes = 0;
-    v->drops = 0;
+    v->losses.outcomes = 0;
+    v->losses.drops = 0;
     v->rising = v->windows > 0;
     uint64_t settled_ns = weir__add_u64(now_ns, v->rising ? weir__trunc_u64(SETTLE * weir__vegas2_expected_rtt(v)) : 0);
     if (v->open_ns < settled_ns)

@@ -140,7 +140,7 @@ static double as_expected(double fall, double expected, double share, double var
  * that of others is not. */
 void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w)
 {
-    if (v->high.n <= 0)
+    if (v->high.n <= 0 || v->losses.lossy > 0) /* below such an edge there is no own queue */
         return;
     double own = log1p(weir__vegas2_margin(v) / capacity(v)) + log(v->bend);
     double fall = log(v->high.rtt / v->high.n / w->rtt);

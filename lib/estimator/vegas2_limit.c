@@ -87,10 +87,12 @@ void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
 {
     double old = v->permits;
     double least = v->started_high && !v->verified_r0 ? 0 : old / 2;
-    v->limit = clamp(fmax(target, least), v->min_limit, v->max_limit);
+    v->limit = clamp(fmax(target, least), v->min_limit, weir__vegas2_most(v));
     v->permits = whole(v);
-    if (v->permits != old)
+    if (v->permits != old) {
         v->reason = reason;
+        weir__vegas2_limit_moved(v);
+    }
     v->open_ns = v->now_ns;
     if (fabs(v->permits - old) > 0.03 * old)
         v->open_ns = weir__add_u64(

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/estimator.h>
+
 #include "estimator/vegas2_state.h"
 
 static inline double clamp(double value, double least, double most)
@@ -101,6 +103,21 @@ void weir__vegas2_seen_to_help(struct vegas2 *v);
 bool weir__vegas2_trial_due(const struct vegas2 *v);
 void weir__vegas2_begin_trial(struct vegas2 *v);
 void weir__vegas2_after_trial_window(struct vegas2 *v, const struct verdict *w);
+
+/* ---- vegas2_loss.c ---- */
+
+/* Takes the outcome of a call in, and cuts the limit if too many are dropped. */
+void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample);
+
+/* A window that fills the limit has closed: if nothing was dropped the downstream takes that many calls. */
+void weir__vegas2_window_without_loss(struct vegas2 *v);
+
+/* The limit has moved: what was counted belongs to the previous one. */
+void weir__vegas2_limit_moved(struct vegas2 *v);
+
+/* The highest limit for now: calls may have been dropped above. And whether the limit is held there. */
+double weir__vegas2_most(const struct vegas2 *v);
+bool weir__vegas2_held(const struct vegas2 *v);
 
 /* ---- vegas2_phases.c ---- */
 

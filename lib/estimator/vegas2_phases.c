@@ -26,6 +26,10 @@ void weir__vegas2_after_growth_window(struct vegas2 *v, const struct verdict *w)
         return;
     }
     v->mu = (struct estimate){w->load / knee_rtt(v), w->se * w->se};
+    if (weir__vegas2_held(v)) {
+        weir__vegas2_go_high(v, "below loss");
+        return;
+    }
     bool careful = v->phase == STARTUP && !v->seen_idle && v->limit > NEWCOMER_LIMIT;
     double step = careful ? NEWCOMER_STEP : v->growth;
     weir__vegas2_set_limit(v, v->limit * (1 + step) + 1, v->phase == STARTUP ? "startup" : "regrowth");
@@ -48,7 +52,7 @@ static bool knee_further_up(struct vegas2 *v, const struct verdict *w)
     double variance = 2 * w->se * w->se + 1e-4;
     v->evidence += own * (own / 2 - (w->rtt / knee_rtt(v) - 1)) / variance;
     v->evidence = clamp(v->evidence, 0, v->enough + 2);
-    return v->evidence >= (v->grown > 0 ? v->enough - 1.5 : v->enough);
+    return !weir__vegas2_held(v) && v->evidence >= (v->grown > 0 ? v->enough - 1.5 : v->enough);
 }
 
 static void grow(struct vegas2 *v, const struct verdict *w)

@@ -36,22 +36,27 @@
 #define FAR_MORE          2.2 /* times the own margin: others have fallen silent as well, or it is more than a margin */
 #define SOLITARY          3.0 /* solitude that allows trials ... */
 #define SURELY_ALONE      4.5 /* ... where cv2 is above QUIET; elsewhere solitude and influence both */
-#define FOREIGN           0.08  /* queue, by R0, that clients make together at the least */
-#define STALE             0.97  /* what a drain leaves of it */
-#define CUT               0.4   /* of a permit that others leave out of REST: their fractions are not cut off */
-#define TRIAL             1.4   /* step of the limit that shows whether the throughput follows */
-#define TRIAL_DOWN        1.15  /* and downwards, where a large one would cross the knee */
-#define TRIAL_PRECISION   0.018 /* relative error of the throughput before, at most */
-#define WANDER            0.02  /* relative error of a throughput that no number of samples removes */
-#define FEWEST_PERMITS    6.0   /* below, a step is no small one */
-#define LONGEST_PAUSE     64    /* drains between two trials */
-#define SAME              1.02  /* a ratio that is none */
-#define OPENING           16u   /* calls in a block of the first ones */
-#define FLOODED           1.5   /* R of a later block by that of the first that shows a queue */
-#define INFLUENCE         0.85  /* fall of R after an own cut that shows that the queue was the own one */
-#define LOSS              0.05  /* share of dropped outcomes from which on they count as overload */
-#define DRAIN_RTTS        80.0  /* between two low phases, at least */
-#define STARTUP_ERROR     0.15  /* relative error of what the first windows say: the fast calls end first */
+#define FOREIGN           0.08         /* queue, by R0, that clients make together at the least */
+#define STALE             0.97         /* what a drain leaves of it */
+#define CUT               0.4          /* of a permit that others leave out of REST: their fractions are not cut off */
+#define TRIAL             1.4          /* step of the limit that shows whether the throughput follows */
+#define TRIAL_DOWN        1.15         /* and downwards, where a large one would cross the knee */
+#define TRIAL_PRECISION   0.018        /* relative error of the throughput before, at most */
+#define WANDER            0.02         /* relative error of a throughput that no number of samples removes */
+#define FEWEST_PERMITS    6.0          /* below, a step is no small one */
+#define LONGEST_PAUSE     64           /* drains between two trials */
+#define SAME              1.02         /* a ratio that is none */
+#define OPENING           16u          /* calls in a block of the first ones */
+#define FLOODED           1.5          /* R of a later block by that of the first that shows a queue */
+#define INFLUENCE         0.85         /* fall of R after an own cut that shows that the queue was the own one */
+#define LOSS              0.05         /* share of dropped outcomes from which on they count as overload */
+#define EDGE              0.05         /* of the limit that it may stay below the one that loses calls */
+#define EDGE_DROPS        3.0          /* dropped calls that show it, at least ... */
+#define EDGE_DROPS_MORE   5.0          /* ... and times as many of all as below it */
+#define EDGE_RTTS         50.0         /* before the first attempt to go beyond, at least */
+#define EDGE_LONGEST_NS   60000000000u /* between two such attempts, and as much more as before the first */
+#define DRAIN_RTTS        80.0         /* between two low phases, at least */
+#define STARTUP_ERROR     0.15         /* relative error of what the first windows say: the fast calls end first */
 #define NEW_ERROR         0.05 /* relative error of a baseline that was seen once: calls that began together queue together */
 #define YOUNG             2u     /* drains that come sooner after a change of the baseline, which was seen once */
 #define STEP              0.1    /* the first of a growth */
@@ -116,6 +121,20 @@ struct opening {
     double first;      /* mean RTT of the first block of them, ns ... */
     double last;       /* ... and of the last block */
     uint64_t began_ns; /* end of the first block */
+};
+
+/* What dropped calls say of a limit that the downstream itself has. */
+struct losses {
+    double outcomes; /* since the last verdict */
+    double drops;
+    double seen; /* of calls that began since the limit moved */
+    double dropped;
+    double below_seen; /* of calls at limits that are known to be safe */
+    double below_dropped;
+    double safe;       /* most permits that a window without loss had; 0: unknown */
+    double lossy;      /* fewest that calls were dropped at and not below; 0: none known */
+    uint64_t wait_ns;  /* between the last attempt to go beyond and the next */
+    uint64_t until_ns; /* when that is */
 };
 
 struct vegas2 {
@@ -190,8 +209,7 @@ struct vegas2 {
 
     struct opening opening;
     struct window window;
-    double outcomes; /* since the last verdict on loss */
-    double drops;
+    struct losses losses;
 
     uint64_t windows;
     uint64_t drains;

@@ -22,7 +22,7 @@ static bool shown_alone(const struct vegas2 *v)
 bool weir__vegas2_trial_due(const struct vegas2 *v)
 {
     return v->trial_in == 0 && shown_alone(v) && v->young == 0 && v->grown == 0 && v->verified_r0 && v->low_load > 0 &&
-           v->drain_interval != 0 && v->limit >= FEWEST_PERMITS && v->limit * TRIAL <= v->max_limit &&
+           v->drain_interval != 0 && v->limit >= FEWEST_PERMITS && v->limit * TRIAL <= weir__vegas2_most(v) &&
            v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
 }
 
