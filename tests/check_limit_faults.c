@@ -11,35 +11,7 @@
 #include <time.h>
 
 #include "pool_support.h"
-
-#define MS     UINT64_C(1000000)
-#define SECOND UINT64_C(1000000000)
-
-/* ---- one client of a downstream that works on so many calls at once ---- */
-
-struct stream {
-    weir_estimator *estimator;
-    uint64_t now_ns;
-    uint64_t seed;
-    double rtt_ns;
-    double servers;
-    double noise;    /* sigma of a lognormal factor */
-    double answered; /* the share of calls that never reach the downstream, for example from a cache */
-    uint32_t outcome;
-    uint32_t limit;
-};
-
-static uint64_t base_seed; /* of this test's process */
-
-static void start(struct stream *stream, const weir_config *config)
-{
-    *stream = (struct stream){.now_ns = 1000 * SECOND, .rtt_ns = 20.0 * (double)MS, .servers = 40, .noise = 0.2};
-    if (base_seed == 0)
-        base_seed = weir_test_seed();
-    stream->seed = weir_test_random(&base_seed);
-    ck_assert_int_eq(weir_estimator_create(&stream->estimator, config), 0);
-    stream->limit = weir_estimator_limit(stream->estimator);
-}
+#include "stream.h"
 
 static weir_config plain_config(void)
 {
@@ -49,79 +21,14 @@ static weir_config plain_config(void)
     return config;
 }
 
-static double factor(struct stream *stream)
-{
-    double sum = 0; /* of twelve uniform deviates: nearly normal */
-    for (int i = 0; i < 12; i++)
-        sum += weir_test_uniform(&stream->seed);
-    return exp(stream->noise * (sum - 6) - stream->noise * stream->noise / 2);
-}
-
-/* The next completion. */
-static void step(struct stream *stream)
-{
-    double rtt = fmax(stream->rtt_ns, stream->rtt_ns * stream->limit / stream->servers);
-    stream->now_ns += (uint64_t)fmax(1, rtt / stream->limit);
-    uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
-    if (stream->answered > 0 && weir_test_uniform(&stream->seed) < stream->answered)
-        taken = 50000;
-    weir_sample sample = {
-        .start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit, .outcome = stream->outcome};
-    stream->limit = weir_estimator_update(stream->estimator, &sample);
-}
-
-static void run_for(struct stream *stream, double seconds)
-{
-    uint64_t end = stream->now_ns + (uint64_t)(seconds * 1e9);
-    while (stream->now_ns < end)
-        step(stream);
-}
-
-static weir_figures figures_of(const struct stream *stream)
-{
-    weir_figures figures = {0};
-    ck_assert_int_eq(weir_estimator_figures(stream->estimator, &figures), 0);
-    return figures;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median over runs with different seeds: noise may mislead one of them for a moment. */
-static double median_of(double (*run)(void))
-{
-    double results[9];
-    for (int i = 0; i < 9; i++)
-        results[i] = run();
-    qsort(results, 9, sizeof results[0], ascending);
-    return results[4];
-}
-
-/* The mean of the limit over some seconds. */
-static double mean_limit(struct stream *stream, double seconds)
-{
-    uint64_t begin = stream->now_ns;
-    uint64_t end = begin + (uint64_t)(seconds * 1e9);
-    double sum = 0;
-    while (stream->now_ns < end) {
-        uint64_t before = stream->now_ns;
-        uint32_t limit = stream->limit;
-        step(stream);
-        sum += limit * (double)(stream->now_ns - before);
-    }
-    return sum / (double)(stream->now_ns - begin);
-}
-
 /* ---- vegas2 ---- */
 
 /* How long it takes, in round trips, until a client that knows the queue to be its own believes a slower service. */
 static double rtts_to_believe(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     config.drain_interval = 20 * SECOND;
     start(&stream, &config);
     run_for(&stream, 107); /* between two drains */
@@ -149,7 +56,8 @@ END_TEST
 static double limit_with_answered_calls(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     start(&stream, &config);
     run_for(&stream, 30);
     stream.answered = 0.03;
@@ -173,7 +81,8 @@ END_TEST
 static double seconds_to_recover(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     start(&stream, &config);
     run_for(&stream, 30);
     stream.servers = 5;
@@ -222,9 +131,10 @@ END_TEST
 /* A limit of 4.9 admits four: the estimate is cut, never rounded up. */
 START_TEST(fractions_admit_nobody)
 {
-    weir_config config = plain_config();
     struct stream stream;
+    weir_config config;
     unsigned fractions = 0;
+    set_up(&stream, &config);
     config.algorithm = (uint32_t)_i;
     config.window_min = config.window_max = 50 * MS;
     start(&stream, &config);

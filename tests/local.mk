@@ -236,7 +236,11 @@ tests_check_pool_faults_LDADD = libweir-test.la
 tests_check_pool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=weir__unpark \
 	-Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_destroy,--wrap=pthread_cond_init,--wrap=pthread_cond_destroy
 
-tests_check_limit_faults_SOURCES = tests/check_limit_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_limit_faults_SOURCES = \
+	tests/check_limit_faults.c \
+	tests/pool_support.c \
+	tests/pool_support.h \
+	tests/stream.h
 tests_check_limit_faults_CFLAGS = $(weir_test_cflags)
 tests_check_limit_faults_LDADD = libweir-test.la -lm
 
