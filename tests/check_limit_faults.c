@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "estimator/estimator.h"
+#include "estimator/vegas2_state.h"
 #include "pool_support.h"
 #include "stream.h"
 
@@ -102,6 +104,87 @@ START_TEST(a_cut_limit_comes_back_by_a_ramp)
     double seconds = median_of(seconds_to_recover);
     if (seconds > 6)
         ck_abort_msg("%.1f s", seconds);
+}
+END_TEST
+
+/* ---- vegas2 and the date ---- */
+
+enum { JUMPS = 60 };
+
+/* One client among many: the queue is that of all, and gone when all drain, at the full seconds of the others' clocks.
+ */
+struct crowd {
+    struct stream stream; /* its clock and its noise */
+    struct vegas2 state;
+    int64_t offset_ns; /* of this host's date from the monotonic clock; the others' is 0 */
+    uint64_t low_ns;   /* when the present low phase began; 0: there is none */
+    uint64_t longest_low_ns;
+    uint64_t high_ns; /* when the last one ended */
+    uint64_t longest_high_ns;
+};
+
+static bool drains_with_others(const struct crowd *crowd)
+{
+    return crowd->state.phase == LOW_PHASE && crowd->state.together_ns != 0;
+}
+
+static void begin_crowd(struct crowd *crowd)
+{
+    weir_config config;
+    *crowd = (struct crowd){.offset_ns = 0};
+    set_up(&crowd->stream, &config);
+    crowd->stream.noise = 0.05;
+    crowd->stream.seed = weir_test_seed();
+    ck_assert_int_eq(weir__estimator_settle(&config), 0);
+    ck_assert_int_eq(weir__vegas2.class.init(&crowd->state, &config), 0);
+    crowd->stream.limit = config.initial_limit;
+}
+
+static void step_in_crowd(struct crowd *crowd)
+{
+    struct stream *stream = &crowd->stream;
+    double rtt = stream->now_ns % SECOND < 250 * MS ? stream->rtt_ns : 1.3 * stream->rtt_ns;
+    stream->now_ns += (uint64_t)fmax(1, rtt / stream->limit);
+    uint64_t taken = (uint64_t)(rtt * factor(stream));
+    weir_sample sample = {.start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit};
+    stream->limit = weir__vegas2.class.update(&crowd->state, &sample);
+    uint64_t now_ns = stream->now_ns;
+    bool is_low = crowd->state.phase == LOW_PHASE;
+    if (is_low && crowd->low_ns == 0)
+        crowd->low_ns = now_ns;
+    if (is_low && now_ns - crowd->low_ns > crowd->longest_low_ns)
+        crowd->longest_low_ns = now_ns - crowd->low_ns;
+    if (!is_low && crowd->low_ns != 0) {
+        crowd->low_ns = 0;
+        crowd->high_ns = now_ns;
+    }
+    if (!is_low && crowd->high_ns != 0 && now_ns - crowd->high_ns > crowd->longest_high_ns)
+        crowd->longest_high_ns = now_ns - crowd->high_ns;
+}
+
+/* The date of this host jumps in the middle of a drain that all clients share, by less than
+ * a drain, hours and days, back and forth: the drain ends all the same, and the next ones come when they would have: in
+ * cells of 4 s. */
+START_TEST(date_jumps_in_a_shared_drain)
+{
+    static const int64_t jumps_ns[] = {-3600 * (int64_t)SECOND, 3600 * (int64_t)SECOND,   -50 * (int64_t)MS,
+                                       50 * (int64_t)MS,        -86400 * (int64_t)SECOND, 86400 * (int64_t)SECOND};
+    struct crowd crowd;
+    begin_crowd(&crowd);
+    while (crowd.stream.now_ns < 1030 * SECOND)
+        step_in_crowd(&crowd);
+    for (int i = 0; i < JUMPS; i++) {
+        uint64_t begin_ns = crowd.stream.now_ns;
+        while (!drains_with_others(&crowd) && crowd.stream.now_ns < begin_ns + 100 * SECOND)
+            step_in_crowd(&crowd);
+        ck_assert_msg(drains_with_others(&crowd), "after %d jumps no drain is shared any more", i);
+        crowd.offset_ns += jumps_ns[i % 6];
+        weir__vegas2.set_wall_offset(&crowd.state, crowd.offset_ns);
+        while (drains_with_others(&crowd) && crowd.longest_low_ns < SECOND)
+            step_in_crowd(&crowd);
+        ck_assert_uint_lt(crowd.longest_low_ns, SECOND / 2);
+        ck_assert_uint_lt(crowd.longest_high_ns, 8 * SECOND);
+    }
 }
 END_TEST
 
@@ -302,6 +385,7 @@ int main(void)
     tcase_add_test(tests, believes_without_the_others);
     tcase_add_test(tests, short_successes_are_no_baseline);
     tcase_add_test(tests, a_cut_limit_comes_back_by_a_ramp);
+    tcase_add_test(tests, date_jumps_in_a_shared_drain);
     suite_add_tcase(suite, tests);
     tests = tcase_create("every algorithm");
     tcase_set_timeout(tests, TEST_LIMIT_S);
