@@ -236,37 +236,37 @@ static int read_all(void)
     return result + (count == 1 ? GOT_RECORD : 0) + (has_options ? GOT_OPTIONS : 0);
 }
 
+static int read_under_fault(void *unused)
+{
+    (void)unused;
+    fault.calls = 0;
+    fault.reads = 0;
+    return read_all();
+}
+
 /* Plays the fault that is set in a child; its status must be an exit. */
 static int play(void)
 {
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        fault.calls = 0;
-        fault.reads = 0;
-        _exit(read_all());
-    }
-    int status = -1;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    int status = weir_test_in_child(read_under_fault, NULL);
     ck_assert_msg(WIFEXITED(status), "the reader dies of signal %d after call %u", WTERMSIG(status), fault.after);
     ck_assert_msg(WEXITSTATUS(status) < WRONG, "the reader ends with %d after call %u", WEXITSTATUS(status),
                   fault.after);
     return WEXITSTATUS(status);
 }
 
-/* How many of the calls that are watched the reader makes where nothing happens. */
-static int count_calls(void)
+/* How many of the calls that are watched the reader makes where nothing happens; 0: it is not even then right. */
+static int calls_of_a_reader(void *unused)
 {
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        memset(&fault, 0, sizeof fault);
-        _exit(read_all() == GOT_RECORD + GOT_OPTIONS ? (int)fault.calls : 0);
-    }
-    int status = -1;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    (void)unused;
+    memset(&fault, 0, sizeof fault);
+    return read_all() == GOT_RECORD + GOT_OPTIONS ? (int)fault.calls : 0;
+}
+
+static unsigned count_calls(void)
+{
+    int status = weir_test_in_child(calls_of_a_reader, NULL);
     ck_assert(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return (unsigned)WEXITSTATUS(status);
 }
 
 /* ---- tests ---- */
@@ -276,7 +276,7 @@ static int count_calls(void)
 START_TEST(changed_while_it_is_read)
 {
     struct weir__live *live = make_file();
-    unsigned calls = (unsigned)count_calls();
+    unsigned calls = count_calls();
     unsigned missed = 0;
     ck_assert_uint_ge(calls, 6);
     weir__live_close(live, true);

@@ -160,7 +160,8 @@ static void sweep(int directory)
 static int fill(struct weir__live *live)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fchmod(live->descriptor, S_IRUSR) != 0) /* who could write could cut it short, and the map would fault */
+    /* Who could write to it could cut it short, and the map would fault. */
+    if (fchmod(live->descriptor, S_IRUSR) != 0)
         return errno;
     int error = posix_fallocate(live->descriptor, 0,
                                 (off_t)weir__live_size(live->record_words)); /* a full disk shows here, not later */
