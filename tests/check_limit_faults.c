@@ -10,36 +10,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "estimator/estimator.h"
+#include "estimator/vegas2_state.h"
 #include "pool_support.h"
-
-#define MS     UINT64_C(1000000)
-#define SECOND UINT64_C(1000000000)
-
-/* ---- one client of a downstream that works on so many calls at once ---- */
-
-struct stream {
-    weir_estimator *estimator;
-    uint64_t now_ns;
-    uint64_t seed;
-    double rtt_ns;
-    double servers;
-    double noise;    /* sigma of a lognormal factor */
-    double answered; /* the share of calls that never reach the downstream, for example from a cache */
-    uint32_t outcome;
-    uint32_t limit;
-};
-
-static uint64_t base_seed; /* of this test's process */
-
-static void start(struct stream *stream, const weir_config *config)
-{
-    *stream = (struct stream){.now_ns = 1000 * SECOND, .rtt_ns = 20.0 * (double)MS, .servers = 40, .noise = 0.2};
-    if (base_seed == 0)
-        base_seed = weir_test_seed();
-    stream->seed = weir_test_random(&base_seed);
-    ck_assert_int_eq(weir_estimator_create(&stream->estimator, config), 0);
-    stream->limit = weir_estimator_limit(stream->estimator);
-}
+#include "stream.h"
 
 static weir_config plain_config(void)
 {
@@ -49,79 +23,14 @@ static weir_config plain_config(void)
     return config;
 }
 
-static double factor(struct stream *stream)
-{
-    double sum = 0; /* of twelve uniform deviates: nearly normal */
-    for (int i = 0; i < 12; i++)
-        sum += weir_test_uniform(&stream->seed);
-    return exp(stream->noise * (sum - 6) - stream->noise * stream->noise / 2);
-}
-
-/* The next completion. */
-static void step(struct stream *stream)
-{
-    double rtt = fmax(stream->rtt_ns, stream->rtt_ns * stream->limit / stream->servers);
-    stream->now_ns += (uint64_t)fmax(1, rtt / stream->limit);
-    uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
-    if (stream->answered > 0 && weir_test_uniform(&stream->seed) < stream->answered)
-        taken = 50000;
-    weir_sample sample = {
-        .start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit, .outcome = stream->outcome};
-    stream->limit = weir_estimator_update(stream->estimator, &sample);
-}
-
-static void run_for(struct stream *stream, double seconds)
-{
-    uint64_t end = stream->now_ns + (uint64_t)(seconds * 1e9);
-    while (stream->now_ns < end)
-        step(stream);
-}
-
-static weir_figures figures_of(const struct stream *stream)
-{
-    weir_figures figures = {0};
-    ck_assert_int_eq(weir_estimator_figures(stream->estimator, &figures), 0);
-    return figures;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median over runs with different seeds: noise may mislead one of them for a moment. */
-static double median_of(double (*run)(void))
-{
-    double results[9];
-    for (int i = 0; i < 9; i++)
-        results[i] = run();
-    qsort(results, 9, sizeof results[0], ascending);
-    return results[4];
-}
-
-/* The mean of the limit over some seconds. */
-static double mean_limit(struct stream *stream, double seconds)
-{
-    uint64_t begin = stream->now_ns;
-    uint64_t end = begin + (uint64_t)(seconds * 1e9);
-    double sum = 0;
-    while (stream->now_ns < end) {
-        uint64_t before = stream->now_ns;
-        uint32_t limit = stream->limit;
-        step(stream);
-        sum += limit * (double)(stream->now_ns - before);
-    }
-    return sum / (double)(stream->now_ns - begin);
-}
-
 /* ---- vegas2 ---- */
 
 /* How long it takes, in round trips, until a client that knows the queue to be its own believes a slower service. */
 static double rtts_to_believe(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     config.drain_interval = 20 * SECOND;
     start(&stream, &config);
     run_for(&stream, 107); /* between two drains */
@@ -149,7 +58,8 @@ END_TEST
 static double limit_with_answered_calls(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     start(&stream, &config);
     run_for(&stream, 30);
     stream.answered = 0.03;
@@ -173,7 +83,8 @@ END_TEST
 static double seconds_to_recover(void)
 {
     struct stream stream;
-    weir_config config = plain_config();
+    weir_config config;
+    set_up(&stream, &config);
     start(&stream, &config);
     run_for(&stream, 30);
     stream.servers = 5;
@@ -193,6 +104,87 @@ START_TEST(a_cut_limit_comes_back_by_a_ramp)
     double seconds = median_of(seconds_to_recover);
     if (seconds > 6)
         ck_abort_msg("%.1f s", seconds);
+}
+END_TEST
+
+/* ---- vegas2 and the date ---- */
+
+enum { JUMPS = 60 };
+
+/* One client among many: the queue is that of all, and gone when all drain, at the full seconds of the others' clocks.
+ */
+struct crowd {
+    struct stream stream; /* its clock and its noise */
+    struct vegas2 state;
+    int64_t offset_ns; /* of this host's date from the monotonic clock; the others' is 0 */
+    uint64_t low_ns;   /* when the present low phase began; 0: there is none */
+    uint64_t longest_low_ns;
+    uint64_t high_ns; /* when the last one ended */
+    uint64_t longest_high_ns;
+};
+
+static bool drains_with_others(const struct crowd *crowd)
+{
+    return crowd->state.phase == LOW_PHASE && crowd->state.together_ns != 0;
+}
+
+static void begin_crowd(struct crowd *crowd)
+{
+    weir_config config;
+    *crowd = (struct crowd){.offset_ns = 0};
+    set_up(&crowd->stream, &config);
+    crowd->stream.noise = 0.05;
+    crowd->stream.seed = weir_test_seed();
+    ck_assert_int_eq(weir__estimator_settle(&config), 0);
+    ck_assert_int_eq(weir__vegas2.class.init(&crowd->state, &config), 0);
+    crowd->stream.limit = config.initial_limit;
+}
+
+static void step_in_crowd(struct crowd *crowd)
+{
+    struct stream *stream = &crowd->stream;
+    double rtt = stream->now_ns % SECOND < 250 * MS ? stream->rtt_ns : 1.3 * stream->rtt_ns;
+    stream->now_ns += (uint64_t)fmax(1, rtt / stream->limit);
+    uint64_t taken = (uint64_t)(rtt * factor(stream));
+    weir_sample sample = {.start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit};
+    stream->limit = weir__vegas2.class.update(&crowd->state, &sample);
+    uint64_t now_ns = stream->now_ns;
+    bool is_low = crowd->state.phase == LOW_PHASE;
+    if (is_low && crowd->low_ns == 0)
+        crowd->low_ns = now_ns;
+    if (is_low && now_ns - crowd->low_ns > crowd->longest_low_ns)
+        crowd->longest_low_ns = now_ns - crowd->low_ns;
+    if (!is_low && crowd->low_ns != 0) {
+        crowd->low_ns = 0;
+        crowd->high_ns = now_ns;
+    }
+    if (!is_low && crowd->high_ns != 0 && now_ns - crowd->high_ns > crowd->longest_high_ns)
+        crowd->longest_high_ns = now_ns - crowd->high_ns;
+}
+
+/* The date of this host jumps in the middle of a drain that all clients share, by less than
+ * a drain, hours and days, back and forth: the drain ends all the same, and the next ones come when they would have: in
+ * cells of 4 s. */
+START_TEST(date_jumps_in_a_shared_drain)
+{
+    static const int64_t jumps_ns[] = {-3600 * (int64_t)SECOND, 3600 * (int64_t)SECOND,   -50 * (int64_t)MS,
+                                       50 * (int64_t)MS,        -86400 * (int64_t)SECOND, 86400 * (int64_t)SECOND};
+    struct crowd crowd;
+    begin_crowd(&crowd);
+    while (crowd.stream.now_ns < 1030 * SECOND)
+        step_in_crowd(&crowd);
+    for (int i = 0; i < JUMPS; i++) {
+        uint64_t begin_ns = crowd.stream.now_ns;
+        while (!drains_with_others(&crowd) && crowd.stream.now_ns < begin_ns + 100 * SECOND)
+            step_in_crowd(&crowd);
+        ck_assert_msg(drains_with_others(&crowd), "after %d jumps no drain is shared any more", i);
+        crowd.offset_ns += jumps_ns[i % 6];
+        weir__vegas2.set_wall_offset(&crowd.state, crowd.offset_ns);
+        while (drains_with_others(&crowd) && crowd.longest_low_ns < SECOND)
+            step_in_crowd(&crowd);
+        ck_assert_uint_lt(crowd.longest_low_ns, SECOND / 2);
+        ck_assert_uint_lt(crowd.longest_high_ns, 8 * SECOND);
+    }
 }
 END_TEST
 
@@ -222,9 +214,10 @@ END_TEST
 /* A limit of 4.9 admits four: the estimate is cut, never rounded up. */
 START_TEST(fractions_admit_nobody)
 {
-    weir_config config = plain_config();
     struct stream stream;
+    weir_config config;
     unsigned fractions = 0;
+    set_up(&stream, &config);
     config.algorithm = (uint32_t)_i;
     config.window_min = config.window_max = 50 * MS;
     start(&stream, &config);
@@ -392,6 +385,7 @@ int main(void)
     tcase_add_test(tests, believes_without_the_others);
     tcase_add_test(tests, short_successes_are_no_baseline);
     tcase_add_test(tests, a_cut_limit_comes_back_by_a_ramp);
+    tcase_add_test(tests, date_jumps_in_a_shared_drain);
     suite_add_tcase(suite, tests);
     tests = tcase_create("every algorithm");
     tcase_set_timeout(tests, TEST_LIMIT_S);

@@ -133,30 +133,36 @@ START_TEST(timed_submit)
 }
 END_TEST
 
-/* A submitter that gives up leaves those behind it in their order. */
-START_TEST(timed_out_in_the_middle)
+/* One of three submitters gives up, the first, the second or the last: the next place is that of the first who is left,
+ * and the others are served, too. */
+START_TEST(one_of_three_gives_up)
 {
     struct weir_test_gate gate;
     atomic_uint ran = 0;
     weir_test_gate_init(&gate);
-    weir_pool *pool = weir_test_pool(1, 0);
+    weir_pool *pool = weir_test_pool(1, 1);
     weir_test_occupy(pool, &gate, 1);
-    struct submitter waits[3];
-    for (unsigned i = 0; i < 3; i++)
-        waits[i] = (struct submitter){.pool = pool, .fn = weir_test_count, .arg = &ran, .deadline_ns = WEIR_FOREVER};
-    start_blocked(&waits[0], 1);
-    waits[1].deadline_ns = weir_after_ns(50000000);
-    waits[1].thread = weir_test_thread(submit_thread, &waits[1]);
-    WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 2 || atomic_load(&waits[1].returned));
-    waits[2].thread = weir_test_thread(submit_thread, &waits[2]);
-    (void)weir_test_join(waits[1].thread);
-    ck_assert_int_eq(waits[1].result, ETIMEDOUT);
+    weir_job queued = WEIR_JOB_INIT(weir_test_count, &ran);
+    ck_assert_int_eq(weir_job_submit(pool, &queued), 0);
+    struct submitter waits[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        uint64_t deadline_ns = i == _i ? weir_after_ns(100000000) : WEIR_FOREVER;
+        waits[i] = (struct submitter){.pool = pool, .fn = weir_test_count, .arg = &ran, .deadline_ns = deadline_ns};
+        waits[i].thread = weir_test_thread(submit_thread, &waits[i]);
+        WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == (unsigned)i + 1 || atomic_load(&waits[_i].returned));
+    }
+    (void)weir_test_join(waits[_i].thread);
+    ck_assert_int_eq(waits[_i].result, ETIMEDOUT);
     WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 2);
+    ck_assert_int_eq(weir_job_cancel(&queued), 0);
+    WEIR_TEST_UNTIL(atomic_load(&waits[_i == 0].returned));
     weir_test_gate_open(&gate);
-    (void)weir_test_join(waits[0].thread);
-    (void)weir_test_join(waits[2].thread);
-    ck_assert_int_eq(waits[0].result, 0);
-    ck_assert_int_eq(waits[2].result, 0);
+    for (int i = 0; i < 3; i++) {
+        if (i == _i)
+            continue;
+        (void)weir_test_join(waits[i].thread);
+        ck_assert_int_eq(waits[i].result, 0);
+    }
     weir_test_pool_end(pool);
     ck_assert_uint_eq(atomic_load(&ran), 2);
     weir_test_gate_destroy(&gate);
@@ -654,7 +660,7 @@ int main(void)
     tcase_add_test(submits, no_queue);
     tcase_add_test(submits, submit_blocks);
     tcase_add_test(submits, timed_submit);
-    tcase_add_test(submits, timed_out_in_the_middle);
+    tcase_add_loop_test(submits, one_of_three_gives_up, 0, 3);
     tcase_add_test(submits, first_in_first_out);
     tcase_add_test(submits, blocked_in_order);
     tcase_add_loop_test(submits, copies, 0, 10);

@@ -12,88 +12,7 @@
 #include <weir.h>
 
 #include "estimator/estimator.h"
-#include "support.h"
-
-#define MS     1000000u
-#define SECOND 1000000000ull
-
-/* One client of a downstream. */
-struct stream {
-    weir_estimator *estimator;
-    uint64_t now_ns;
-    uint64_t seed;
-    double rtt_ns;   /* R0 */
-    double servers;  /* c: more in flight queue */
-    double noise;    /* sigma of a lognormal factor */
-    bool contention; /* calls hinder each other instead of queueing */
-    uint32_t demand; /* most in flight; 0: as much as the limit */
-    uint32_t outcome;
-    uint32_t limit;
-};
-
-static double factor(struct stream *stream)
-{
-    if (stream->noise <= 0)
-        return 1;
-    double sum = 0; /* of twelve uniform deviates: nearly normal */
-    for (int i = 0; i < 12; i++)
-        sum += weir_test_uniform(&stream->seed);
-    return exp(stream->noise * (sum - 6) - stream->noise * stream->noise / 2);
-}
-
-static void set_up(struct stream *stream, weir_config *config)
-{
-    *stream = (struct stream){.now_ns = 1000 * SECOND, .rtt_ns = 20 * MS, .servers = 40, .noise = 0.2};
-    ck_assert_int_eq(weir_config_init(config), 0);
-    config->flags |= WEIR_NO_ENV;
-}
-
-static uint64_t base_seed; /* of this test's process */
-
-static void start(struct stream *stream, const weir_config *config)
-{
-    if (base_seed == 0)
-        base_seed = weir_test_seed();
-    stream->seed = weir_test_random(&base_seed);
-    ck_assert_int_eq(weir_estimator_create(&stream->estimator, config), 0);
-    stream->limit = weir_estimator_limit(stream->estimator);
-}
-
-/* Of so many calls in flight, noise aside. Contention follows the universal scalability law with the most throughput at
- * that many servers. */
-static double rtt_of(const struct stream *stream, double n)
-{
-    if (!stream->contention)
-        return fmax(stream->rtt_ns, stream->rtt_ns * n / stream->servers);
-    double kappa = (1 - 0.02) / (stream->servers * stream->servers);
-    return stream->rtt_ns * (1 + 0.02 * (n - 1) + kappa * n * (n - 1));
-}
-
-/* The next completion. */
-static void step(struct stream *stream)
-{
-    uint32_t in_flight = stream->demand != 0 && stream->demand < stream->limit ? stream->demand : stream->limit;
-    double rtt = rtt_of(stream, in_flight);
-    stream->now_ns += (uint64_t)fmax(1, rtt / in_flight);
-    uint64_t taken = (uint64_t)fmax(1, rtt * factor(stream));
-    weir_sample sample = {
-        .start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = in_flight, .outcome = stream->outcome};
-    stream->limit = weir_estimator_update(stream->estimator, &sample);
-}
-
-static void run_for(struct stream *stream, double seconds)
-{
-    uint64_t end = stream->now_ns + (uint64_t)(seconds * 1e9);
-    while (stream->now_ns < end)
-        step(stream);
-}
-
-static weir_figures figures_of(const struct stream *stream)
-{
-    weir_figures figures = {0};
-    ck_assert_int_eq(weir_estimator_figures(stream->estimator, &figures), 0);
-    return figures;
-}
+#include "stream.h"
 
 /* Runs until a high phase has just closed a window, at most that many seconds. */
 static uint32_t high_limit(struct stream *stream)
@@ -105,22 +24,6 @@ static uint32_t high_limit(struct stream *stream)
     }
     ck_abort_msg("no high phase");
     return 0;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median over runs with different seeds: noise may mislead one of them for a moment. */
-static double median_of(double (*run)(void))
-{
-    double results[9];
-    for (int i = 0; i < 9; i++)
-        results[i] = run();
-    qsort(results, 9, sizeof results[0], ascending);
-    return results[4];
 }
 
 /* The limit settles near the capacity, and the baseline and the rate are those of the downstream. */

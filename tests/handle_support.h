@@ -14,7 +14,7 @@
 enum { WEIR_TEST_LIMIT_S = 120 }; /* of one test, generous: a busy machine is no failure */
 #define WEIR_TEST_SHORT_NS UINT64_C(5000000)
 
-/* number divided by WEIR_TEST_SLOW, at least least. */
+/* number divided by weir_test_slow, at least least. */
 unsigned weir_test_divided(unsigned number, unsigned least);
 
 /* A limit that stands still, a queue of the given depth, no environment. */

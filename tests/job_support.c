@@ -3,7 +3,6 @@
 #include "job_support.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 void weir_test_add_group(Suite *suite, const char *name, const TTest *const *tests)
@@ -17,11 +16,8 @@ void weir_test_add_group(Suite *suite, const char *name, const TTest *const *tes
 
 unsigned weir_test_scaled(unsigned rounds)
 {
-    const char *text = getenv("WEIR_TEST_SLOW");
-    unsigned long divisor = text != NULL ? strtoul(text, NULL, 10) : 1;
-    if (divisor <= 1)
-        return rounds;
-    return divisor < rounds ? rounds / (unsigned)divisor : 1;
+    unsigned scaled = rounds / weir_test_slow();
+    return scaled > 1 ? scaled : 1;
 }
 
 /* ---- pools and limiters ---- */

@@ -17,7 +17,7 @@ enum { TEST_LIMIT_S = 120 }; /* of one test, generous: a busy machine is no fail
 /* Adds tests, up to a NULL, under one name. */
 void weir_test_add_group(Suite *suite, const char *name, const TTest *const *tests);
 
-/* rounds divided by WEIR_TEST_SLOW, at least 1. */
+/* rounds divided by weir_test_slow, at least 1. */
 unsigned weir_test_scaled(unsigned rounds);
 
 /* ---- pools and limiters ---- */

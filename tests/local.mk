@@ -57,6 +57,7 @@ weir_test_programs = \
 	tests/check_figures \
 	tests/check_stats_write \
 	tests/check_live \
+	tests/check_live_faults \
 	tests/check_explain \
 	tests/check_configure \
 	tests/check_thpool \
@@ -236,7 +237,11 @@ tests_check_pool_faults_LDADD = libweir-test.la
 tests_check_pool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=weir__unpark \
 	-Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_destroy,--wrap=pthread_cond_init,--wrap=pthread_cond_destroy
 
-tests_check_limit_faults_SOURCES = tests/check_limit_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_limit_faults_SOURCES = \
+	tests/check_limit_faults.c \
+	tests/pool_support.c \
+	tests/pool_support.h \
+	tests/stream.h
 tests_check_limit_faults_CFLAGS = $(weir_test_cflags)
 tests_check_limit_faults_LDADD = libweir-test.la -lm
 
@@ -334,6 +339,11 @@ tests_check_stats_write_LDADD = libweir-test.la
 tests_check_live_SOURCES = tests/check_live.c tests/pool_support.c tests/pool_support.h
 tests_check_live_CFLAGS = $(weir_test_cflags)
 tests_check_live_LDADD = libweir-test.la
+
+tests_check_live_faults_SOURCES = tests/check_live_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_live_faults_CFLAGS = $(weir_test_cflags)
+tests_check_live_faults_LDADD = libweir-test.la
+tests_check_live_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread,--wrap=fstat,--wrap=mmap
 
 tests_check_explain_SOURCES = \
 	tests/check_explain.c \

@@ -14,7 +14,11 @@
 
 #include "pool/pool.h"
 
-#define STUCK_NS UINT64_C(60000000000) /* a prediction that has not come true by then never will */
+/* A prediction that has not come true by then never will. */
+#define STUCK_NS UINT64_C(60000000000)
+/* What counts of that from one look to the next at most: a process that is stopped, or does not get a processor, has no
+ * time to come to anything. */
+#define LOOK_NS  UINT64_C(50000000)
 
 const char *const group_names[GROUPS] = {NULL, "live", "batch"};
 static const double group_shares[GROUPS] = {0.25, 0.5, 0.25};
@@ -314,13 +318,28 @@ void wait_for_permits(struct direct *direct, struct helper *helper)
     send(helper, NULL, direct);
 }
 
+/* How long something has been waited for. */
+struct patience {
+    uint64_t last_ns;
+    uint64_t passed_ns;
+};
+
+static bool is_at_an_end(struct patience *patience)
+{
+    uint64_t now_ns = weir_now_ns();
+    uint64_t step_ns = now_ns - patience->last_ns;
+    patience->last_ns = now_ns;
+    patience->passed_ns += step_ns < LOOK_NS ? step_ns : LOOK_NS;
+    return patience->passed_ns > STUCK_NS;
+}
+
 /* The helper's call returns as it must, and the helper is free again. */
 static void hear(struct helper **helper, int expected)
 {
-    uint64_t stuck_ns = weir_after_ns(STUCK_NS);
+    struct patience patience = {.last_ns = weir_now_ns()};
     while (atomic_load(&(*helper)->answer) == -1) {
         (void)sched_yield();
-        if (weir_now_ns() > stuck_ns)
+        if (is_at_an_end(&patience))
             wrong("a call does not return");
     }
     expect(atomic_load(&(*helper)->answer), expected, "a call that was blocked");
@@ -360,16 +379,36 @@ void hold(struct direct *direct)
 
 /* ---- looking ---- */
 
+static bool is_at_rest(void)
+{
+    weir_limiter *limiter = weir_pool_limiter(model.pool);
+    weir__lock(limiter);
+    bool rest = !limiter->estimating && limiter->sample_count == 0 && !model.pool->waking && model.pool->looking == 0 &&
+                model.pool->ready.length == 0 && model.pool->delivering == 0;
+    weir__unlock(limiter);
+    return rest;
+}
+
 void wrong(const char *what)
 {
     weir_stats stats = weir_test_pool_stats(model.pool);
     ck_abort_msg(
-        "%s; model: limit %u out %u running %u queued %u submitted %llu started %llu expired %llu; pool: limit "
-        "%u out %u running %u queued %u submitted %llu started %llu expired %llu; held %d frozen %u depth %u",
+        "%s; model: limit %u out %u running %u queued %u submitted %llu started %llu ended %llu+%llu+%llu expired %llu "
+        "cancelled %llu shed %llu late %llu samples %llu waiting %u delivered %llu; pool: limit %u out %u running %u "
+        "queued %u submitted %llu started %llu (seen: %llu) ended %llu+%llu+%llu expired %llu cancelled %llu shed %llu "
+        "late %llu samples %llu waiting %u delivered %llu; at rest %d held %d frozen %u depth %u",
         what, model.limit, model.out, model.running, model.queued, (unsigned long long)model.submitted,
-        (unsigned long long)model.started, (unsigned long long)model.expired, stats.limit, stats.in_flight,
+        (unsigned long long)model.started, (unsigned long long)model.ended[WEIR_SUCCESS],
+        (unsigned long long)model.ended[WEIR_IGNORE], (unsigned long long)model.ended[WEIR_DROPPED],
+        (unsigned long long)model.expired, (unsigned long long)model.cancelled, (unsigned long long)model.shed,
+        (unsigned long long)model.timed_out, (unsigned long long)model.samples,
+        (unsigned)(model.blocked + model.callers), (unsigned long long)model.delivered, stats.limit, stats.in_flight,
         stats.running, stats.queued, (unsigned long long)stats.submitted, (unsigned long long)stats.started,
-        (unsigned long long)stats.expired, model.held, model.frozen, model.depth);
+        (unsigned long long)atomic_load(&entered), (unsigned long long)stats.succeeded,
+        (unsigned long long)stats.ignored, (unsigned long long)stats.dropped, (unsigned long long)stats.expired,
+        (unsigned long long)stats.cancelled, (unsigned long long)stats.shed, (unsigned long long)stats.timed_out,
+        (unsigned long long)atomic_load(&weir_test_script.updates), stats.waiting,
+        (unsigned long long)atomic_load(&delivered), is_at_rest(), model.held, model.frozen, model.depth);
 }
 
 void expect(int got, int expected, const char *what)
@@ -398,22 +437,12 @@ static void check_invariants(const weir_stats *stats)
     model.last = *stats;
 }
 
-static bool is_at_rest(void)
-{
-    weir_limiter *limiter = weir_pool_limiter(model.pool);
-    weir__lock(limiter);
-    bool rest = !limiter->estimating && limiter->sample_count == 0 && !model.pool->waking && model.pool->looking == 0 &&
-                model.pool->ready.length == 0 && model.pool->delivering == 0;
-    weir__unlock(limiter);
-    return rest;
-}
-
 void rest(void)
 {
-    uint64_t stuck_ns = weir_after_ns(STUCK_NS);
+    struct patience patience = {.last_ns = weir_now_ns()};
     while (!is_at_rest() || atomic_load(&entered) != weir_test_pool_stats(model.pool).started) {
         (void)sched_yield();
-        if (weir_now_ns() > stuck_ns)
+        if (is_at_an_end(&patience))
             wrong("it does not come to rest");
     }
 }
@@ -461,14 +490,14 @@ static void check_groups(void)
 
 void settle(void)
 {
-    uint64_t stuck_ns = weir_after_ns(STUCK_NS);
+    struct patience patience = {.last_ns = weir_now_ns()};
     weir_stats stats = weir_test_pool_stats(model.pool);
     check_invariants(&stats);
     while (!agrees(&stats) || !is_at_rest()) {
         (void)sched_yield();
         stats = weir_test_pool_stats(model.pool);
         check_invariants(&stats);
-        if (weir_now_ns() > stuck_ns)
+        if (is_at_an_end(&patience))
             wrong("it does not come true");
     }
     check_limit(&stats);

@@ -152,13 +152,6 @@ pid_t weir_test_thread_id(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
-unsigned weir_test_slow(void)
-{
-    const char *text = getenv("WEIR_TEST_SLOW");
-    unsigned long divisor = text != NULL ? strtoul(text, NULL, 10) : 1;
-    return divisor >= 1 && divisor <= 1000000 ? (unsigned)divisor : 1;
-}
-
 unsigned weir_test_scaled(unsigned jobs, unsigned least)
 {
     unsigned scaled = jobs / weir_test_slow();

@@ -61,10 +61,7 @@ unsigned weir_test_thread_count(void);    /* entries of /proc/self/task */
 unsigned weir_test_thread_baseline(void); /* the same before a test starts threads: sanitizers add one of theirs */
 pid_t weir_test_thread_id(void);
 
-/* How much smaller stress tests are to be: WEIR_TEST_SLOW, at least 1. */
-unsigned weir_test_slow(void);
-
-/* jobs divided by that, at least least. */
+/* jobs divided by weir_test_slow, at least least. */
 unsigned weir_test_scaled(unsigned jobs, unsigned least);
 
 /* Forks a child that runs body(arg) and ends with its value by exit (not _exit), and returns the child's wait status.

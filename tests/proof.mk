@@ -51,3 +51,16 @@ tests_soak_soak_LDADD = libweir.la
 soak: tests/soak/soak $(weir_racy_programs)
 	$(AM_V_at)$(SHELL) $(srcdir)/tests/soak/soak.sh $(SOAK_MINUTES) $(weir_racy_programs)
 EXTRA_DIST += tests/soak/soak.sh
+
+# helgrind and DRD know mutexes and condition variables, but no C11 atomics: every hand-over through one is a race to
+# them. So they look at the modules that have none, the log and the start of threads; for all others there is check-tsan.
+weir_mutex_programs = tests/check_threads
+.PHONY: check-helgrind
+check-helgrind: $(weir_mutex_programs)
+	$(AM_V_at)for tool in helgrind drd; do \
+	  for test in $(weir_mutex_programs); do \
+	    echo "$$tool $$test"; \
+	    CK_FORK=no WEIR_TEST_SLOW=20 CK_TIMEOUT_MULTIPLIER=30 $(LIBTOOL) --mode=execute \
+	      valgrind -q --tool=$$tool --error-exitcode=9 ./$$test || exit 1; \
+	  done; \
+	done

@@ -10,7 +10,7 @@ build=$(cd "$2" && pwd)
 : "${CC:=cc}"
 cd "$source"
 sources=$(find lib tools -name '*.c' | sort)
-flags="-std=c11 -Iinclude -Ilib -Itools -I$build -DHAVE_CONFIG_H -pthread"
+flags="-std=c11 -D_GNU_SOURCE -Iinclude -Ilib -Itools -I$build -DHAVE_CONFIG_H -pthread"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0

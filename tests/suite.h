@@ -6,16 +6,14 @@
 /* Groups of tests with a time limit, and loops whose length can be cut down. */
 
 #include <check.h>
-#include <stdlib.h>
 
-/* How often a loop runs: rounds, divided by WEIR_TEST_SLOW where a sanitizer or valgrind makes everything slow. */
+#include "support.h"
+
+/* How often a loop runs: rounds divided by weir_test_slow, at least 1. */
 static inline unsigned weir_test_scaled(unsigned rounds)
 {
-    const char *given = getenv("WEIR_TEST_SLOW");
-    unsigned long divisor = given != NULL ? strtoul(given, NULL, 10) : 1;
-    if (divisor <= 1)
-        return rounds;
-    return rounds / divisor > 0 ? (unsigned)(rounds / divisor) : 1;
+    unsigned scaled = rounds / weir_test_slow();
+    return scaled > 0 ? scaled : 1;
 }
 
 /* Adds tests, up to a NULL, under one name; each may take a minute, for none is about speed. */

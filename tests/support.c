@@ -49,13 +49,18 @@ static unsigned number_of(const char *variable)
     return number <= 1000000000 ? (unsigned)number : 0;
 }
 
+unsigned weir_test_slow(void)
+{
+    unsigned divisor = number_of("WEIR_TEST_SLOW");
+    return divisor > 1 ? divisor : 1;
+}
+
 unsigned weir_test_rounds(unsigned rounds, unsigned least)
 {
     unsigned asked = number_of("WEIR_TEST_ROUNDS");
-    unsigned slow = number_of("WEIR_TEST_SLOW");
     if (asked > 0)
         return asked;
-    rounds = slow > 1 ? rounds / slow : rounds;
+    rounds /= weir_test_slow();
     return rounds > least ? rounds : least;
 }
 

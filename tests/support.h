@@ -21,6 +21,9 @@ uint64_t weir_test_seed(void);
 uint64_t weir_test_random(uint64_t *state);
 double weir_test_uniform(uint64_t *state); /* [0, 1) */
 
+/* How much less is to be done where a sanitizer or valgrind makes everything slow: WEIR_TEST_SLOW, at least 1. */
+unsigned weir_test_slow(void);
+
 /* How often a race is run: WEIR_TEST_ROUNDS if that is set, else rounds divided by WEIR_TEST_SLOW, at least least. */
 unsigned weir_test_rounds(unsigned rounds, unsigned least);
 

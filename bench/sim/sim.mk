@@ -38,7 +38,7 @@ check_PROGRAMS += $(weir_sim_tests)
 TESTS += $(weir_sim_tests)
 endif
 
-tests_check_vegas2_SOURCES = tests/check_vegas2.c
+tests_check_vegas2_SOURCES = tests/check_vegas2.c tests/stream.h
 tests_check_vegas2_CFLAGS = $(weir_test_cflags)
 tests_check_vegas2_LDADD = libweir-test.la -lm
 

@@ -54,12 +54,11 @@ unsigned weir__fork_generation(void)
 
 int weir__fork_watch(void)
 {
-    int process = 0;
     for (;;) {
         int seen = atomic_load_explicit(&watch, memory_order_acquire); /* pairs with the release below */
         if (seen == WATCHED)
             return 0;
-        process = (int)getpid(); /* what a fork child finds may be its parent's: that thread does not exist here */
+        int process = (int)getpid(); /* what a fork child finds may be its parent's: that thread does not exist here */
         if (seen != process && atomic_compare_exchange_strong(&watch, &seen, process))
             break;
         (void)sched_yield();

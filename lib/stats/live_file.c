@@ -59,24 +59,10 @@ static void store_words(struct weir__live_turns *turns, _Atomic uint64_t *const 
     for (size_t i = 0; i < words; i++) {
         uint64_t word;
         memcpy(&word, bytes + i * sizeof word, sizeof word);
-        /* release pairs with the acquire of a word in load_words; a fence would do, but thread sanitizers know none */
+        /* release pairs with the second fence in load: who has read this word reads begun above */
         atomic_store_explicit(&rows[next & 1][i], word, memory_order_release);
     }
-    atomic_store_explicit(&turns->done, next, memory_order_release); /* pairs with the acquire in load_words */
-}
-
-/* False: the writer was too fast. */
-static bool load_words(struct weir__live_turns *turns, _Atomic uint64_t *const rows[2], void *to, size_t words)
-{
-    uint64_t done =
-        atomic_load_explicit(&turns->done, memory_order_acquire); /* pairs with the release in store_words */
-    unsigned char *bytes = to;
-    for (size_t i = 0; i < words; i++) {
-        /* acquire pairs with the release of a word in store_words: of which store it is, begun tells below */
-        uint64_t word = atomic_load_explicit(&rows[done & 1][i], memory_order_acquire);
-        memcpy(bytes + i * sizeof word, &word, sizeof word);
-    }
-    return atomic_load_explicit(&turns->begun, memory_order_relaxed) - done < 2; /* relaxed: behind the acquires */
+    atomic_store_explicit(&turns->done, next, memory_order_release); /* pairs with the first fence in load */
 }
 
 void weir__live_store(struct weir__live *live, const struct weir__record *record)
@@ -95,19 +81,6 @@ void weir__live_store_options(struct weir__live *live, const char *text)
     size_t length = strlen(text);
     memcpy(block, text, length < sizeof block ? length : sizeof block - 1);
     store_words(&file->option_turns, rows, block, sizeof block / sizeof(uint64_t));
-}
-
-static bool load(struct weir__live_file *file, size_t record_words, struct weir__record *record)
-{
-    _Atomic uint64_t *const rows[2] = {file->records, file->records + record_words};
-    memset(record, 0, sizeof *record);
-    return load_words(&file->record_turns, rows, record, record_words);
-}
-
-static bool load_options(struct weir__live_file *file, char text[WEIR__LIVE_OPTIONS])
-{
-    _Atomic uint64_t *const rows[2] = {file->options[0], file->options[1]};
-    return load_words(&file->option_turns, rows, text, WEIR__LIVE_OPTIONS / sizeof(uint64_t));
 }
 
 /* ---- files ---- */
@@ -187,7 +160,8 @@ static void sweep(int directory)
 static int fill(struct weir__live *live)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fchmod(live->descriptor, S_IRUSR | S_IWUSR) != 0)
+    /* Who could write to it could cut it short, and the map would fault. */
+    if (fchmod(live->descriptor, S_IRUSR) != 0)
         return errno;
     int error = posix_fallocate(live->descriptor, 0,
                                 (off_t)weir__live_size(live->record_words)); /* a full disk shows here, not later */
@@ -216,8 +190,7 @@ static int place(struct weir__live *live)
     char hidden[sizeof live->name + 8];
     (void)snprintf(hidden, sizeof hidden, ".%s.new", live->name);
     (void)unlinkat(live->directory, hidden, 0); /* of a process with this number that was killed */
-    live->descriptor =
-        openat(live->directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    live->descriptor = openat(live->directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
     if (live->descriptor < 0)
         return errno;
     int error = fill(live);
@@ -347,46 +320,76 @@ void weir__live_attach(weir_limiter *limiter)
 
 /* ---- the reader ---- */
 
-/* A file of another process, mapped; it is not trusted any further than its size goes. */
-struct view {
-    struct weir__live_file *file; /* NULL: it is of another version */
-    size_t size;
-    size_t record_words;
+/* A file of another process. It is read, not mapped: where somebody cuts it short meanwhile, memory that is mapped
+ * would fault. It is not trusted any further than what has been read. */
+struct source {
+    int descriptor;
+    size_t record_words; /* 0: it is of another version */
 };
 
-static bool matches(struct view *view)
+/* False: the file ends before, or cannot be read. */
+static bool read_at(const struct source *source, size_t offset, void *to, size_t size)
 {
-    const struct weir__live_file *file = view->file;
-    view->record_words = file->record_words;
-    return memcmp(file->magic, WEIR__LIVE_MAGIC, sizeof file->magic) == 0 && file->version == WEIR__LIVE_VERSION &&
-           file->record_size == sizeof(struct weir__record) && file->figures == WEIR__FIGURES &&
-           file->options_size == WEIR__LIVE_OPTIONS && view->record_words >= words_of(0) &&
-           view->record_words <= words_of(WEIR__RECORD_PARTITIONS) && view->size == weir__live_size(view->record_words);
+    unsigned char *bytes = to;
+    while (size > 0) {
+        ssize_t got = pread(source->descriptor, bytes, size, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        bytes += got;
+        offset += (size_t)got;
+        size -= (size_t)got;
+    }
+    return true;
 }
 
-static void unmap(const struct view *view)
+static bool matches(const struct weir__live_file *head, uint64_t size)
 {
-    if (view->file != NULL)
-        (void)munmap(view->file, view->size);
+    return memcmp(head->magic, WEIR__LIVE_MAGIC, sizeof head->magic) == 0 && head->version == WEIR__LIVE_VERSION &&
+           head->record_size == sizeof(struct weir__record) && head->figures == WEIR__FIGURES &&
+           head->options_size == WEIR__LIVE_OPTIONS && head->record_words >= words_of(0) &&
+           head->record_words <= words_of(WEIR__RECORD_PARTITIONS) && size == weir__live_size(head->record_words);
 }
 
-static struct view map(int descriptor)
+static struct source source_of(int descriptor)
 {
     struct stat status;
-    struct view view = {0};
-    if (fstat(descriptor, &status) != 0 || status.st_size < (off_t)weir__live_size(words_of(0)) ||
-        status.st_size > (off_t)weir__live_size(words_of(WEIR__RECORD_PARTITIONS)))
-        return view;
-    view.size = (size_t)status.st_size;
-    void *mapped = mmap(NULL, view.size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (mapped == MAP_FAILED)
-        return view;
-    view.file = mapped;
-    if (!matches(&view)) {
-        unmap(&view);
-        view.file = NULL;
-    }
-    return view;
+    struct weir__live_file head;
+    struct source source = {.descriptor = descriptor};
+    if (fstat(descriptor, &status) == 0 && status.st_size >= 0 &&
+        read_at(&source, 0, &head, offsetof(struct weir__live_file, record_turns)) &&
+        matches(&head, (uint64_t)status.st_size))
+        source.record_words = head.record_words;
+    return source;
+}
+
+/* The current one of two rows of so many words. False: the writer was too fast, or the file ends before. */
+static bool load(const struct source *source, size_t turns, size_t rows, void *to, size_t words)
+{
+    uint64_t done;
+    uint64_t begun;
+    size_t size = words * sizeof(uint64_t);
+    if (!read_at(source, turns + offsetof(struct weir__live_turns, done), &done, sizeof done))
+        return false;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the release of done in store_words */
+    if (!read_at(source, rows + (done & 1) * size, to, size))
+        return false;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the release of a word in store_words */
+    return read_at(source, turns + offsetof(struct weir__live_turns, begun), &begun, sizeof begun) && begun - done < 2;
+}
+
+static bool load_record(const struct source *source, struct weir__record *record)
+{
+    memset(record, 0, sizeof *record);
+    return load(source, offsetof(struct weir__live_file, record_turns), offsetof(struct weir__live_file, records),
+                record, source->record_words);
+}
+
+static bool load_options(const struct source *source, char text[WEIR__LIVE_OPTIONS])
+{
+    return load(source, offsetof(struct weir__live_file, option_turns), offsetof(struct weir__live_file, options), text,
+                WEIR__LIVE_OPTIONS / sizeof(uint64_t));
 }
 
 enum { ATTEMPTS = 1000 }; /* to meet a moment between two stores */
@@ -419,11 +422,10 @@ static void grow_older(struct weir__record *record)
 /* False: it is of another version, or its writer is always faster. */
 static bool read_file(int descriptor, struct weir__record *record)
 {
-    struct view view = map(descriptor);
+    struct source source = source_of(descriptor);
     bool done = false;
-    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
-        done = load(view.file, view.record_words, record);
-    unmap(&view);
+    for (int i = 0; source.record_words != 0 && !done && i < ATTEMPTS; i++)
+        done = load_record(&source, record);
     if (done) {
         end_texts(record);
         grow_older(record);
@@ -462,10 +464,9 @@ bool weir__live_read_options(const char *directory, const struct weir__record *r
     (void)close(place);
     if (descriptor < 0)
         return false;
-    struct view view = map(descriptor);
-    for (int i = 0; view.file != NULL && !done && i < ATTEMPTS; i++)
-        done = load_options(view.file, text);
-    unmap(&view);
+    struct source source = source_of(descriptor);
+    for (int i = 0; source.record_words != 0 && !done && i < ATTEMPTS; i++)
+        done = load_options(&source, text);
     (void)close(descriptor);
     text[WEIR__LIVE_OPTIONS - 1] = '\0';
     return done;

@@ -4,7 +4,8 @@
 #define WEIR_LIVE_FILE_H
 
 /* Figures that other processes can read while this one runs: with STATS_DIR each pool and limiter has a file there,
- * weir-<pid>-<id>.live, mapped into memory.
+ * weir-<pid>-<id>.live. The writer has it mapped into memory; others read it, for a map of a file that is cut short
+ * faults.
  *
  * note:live-file -- the file holds two records. A store fills in the one that is not current, between two counters:
  * begun is raised before, done after, and done & 1 is the current one. A reader copies that and looks whether begun is

@@ -54,6 +54,6 @@ check() {
 check fork "what a child inherits is whole, its locks are free, and it does not take it for its own" "" \
     NESTING REGISTRY OBJECT LOG GENERATION
 check ends "every job ends once and is told once, permits come back, shutdown waits for all and returns" "" \
-    TIMER PERMITS DELIVERING LOOK LATE HELD
+    TIMER PERMITS DELIVERING LOOK LATE HELD CUT RAISE ADMIT
 check wake "no lost wake-up, no deadlock, running within the limit, every worker leaves" -DJOBS=3 \
-    NO_WATCH LIMIT ENTER NOTICE WAKING CHAIN REST STALE
+    NO_WATCH LIMIT ENTER NOTICE WAKING CHAIN REST STALE RAISE

@@ -6,8 +6,10 @@
  * waking are wake.pml's: here everybody looks as often as need be.
  *
  * Every job that was accepted ends once, and its end is told once; all permits come back; running jobs never exceed the
- * limit, but for a job that is heavier and runs alone; what was queued when a shutdown cancels never starts (what has its
- * permits may); shutdown returns when all has ended and been told, nothing is accepted after that; and it does return.
+ * limit of their grant, but for a job that is heavier and runs alone; a raise lets in at once whom it has room for, also
+ * during a shutdown that finishes, and a cut takes nothing away; what was queued when a shutdown cancels never starts
+ * (what has its permits may), whatever the limit does; shutdown returns when all has ended and been told, nothing is
+ * accepted after that; and it does return.
  *
  * check.sh runs this once as it is and once for each fault FAULT_..., which must be found. */
 
@@ -214,16 +216,72 @@ next:   skip
     j = 0
 }
 
+/* Nobody waits whom the limit has room for. */
+inline check_idle_room(k)
+{
+    k = 0;
+    do
+    :: k < JOBS && state[k] != QUEUED -> k++
+    :: else -> break
+    od;
+    assert(k == JOBS || held || !FITS(k));
+    k = 0
+}
+
+inline cut(to)
+{
+    limit = to
+#ifdef FAULT_CUT
+    ;
+    if
+    :: closing && out > limit -> out = limit /* as if who runs had given back the rest */
+    :: else
+    fi
+#endif
+}
+
+inline raise(to, k, was_held)
+{
+    limit = to;
+#ifdef FAULT_ADMIT
+    was_held = held;
+    held = false;
+#endif
+#ifdef FAULT_RAISE
+    if
+    :: closing
+    :: else -> hand_out(k)
+    fi;
+#else
+    hand_out(k);
+#endif
+#ifdef FAULT_ADMIT
+    held = was_held;
+#endif
+    check_idle_room(k)
+}
+
 /* Samples of jobs that end move the limit, before and during a shutdown. */
 proctype estimator()
 {
     byte k = 0;
-    atomic { limit = 1 }
+    bool was_held;
+    atomic { cut(1) }
     UNLOCKED;
-    atomic {
-        limit = 3;
-        hand_out(k)
-    }
+    atomic { raise(3, k, was_held) }
+}
+
+/* The program changes MAX_LIMIT during a shutdown: a cut, or a cut and a raise. */
+proctype configure()
+{
+    byte k = 0;
+    bool was_held;
+    atomic { closing -> cut(1) }
+    UNLOCKED;
+    if
+    :: atomic { raise(2, k, was_held) }
+    :: true
+    fi
 }
 
 proctype shutdown()
@@ -288,6 +346,7 @@ init {
         run keeper();
         run submitter();
         run estimator();
+        run configure();
         run shutdown()
     }
 }

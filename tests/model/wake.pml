@@ -289,7 +289,11 @@ proctype changes()
 {
     byte popped = NOBODY;
     atomic { enter(); limit = 1; exit() }
+#ifdef FAULT_RAISE
+    atomic { enter(); limit = LAST_LIMIT; hand_out(); exit() }
+#else
     atomic { enter(); limit = LAST_LIMIT; hand_out(); send_worker(); exit() }
+#endif
 }
 
 proctype shutdown()

@@ -18,11 +18,11 @@
 #define EPOCH_S 15.0
 
 enum { WARM_UP = 2, MOST_EPOCHS = 10000 };
-/* Most growth from the first third after the warm-up to the last. What is resident grows for a while
- * without a leak: arenas and the stacks of ended threads keep the pages that they once needed. What is allocated must
- * not. */
-#define MOST_RSS_KIB  4096
-#define MOST_HEAP_KIB 64
+/* Most growth from the first third after the warm-up to the last. With an arena of malloc's for every few threads, each
+ * of which keeps the pages that it has ever needed, what is resident grows for an hour by a page now and then, and only
+ * there; with a single one it stands still after a minute, and so it must. */
+#define MOST_RSS_KIB  128
+#define MOST_HEAP_KIB 32
 
 void soak_fail(const char *format, ...)
 {
@@ -130,6 +130,7 @@ int main(int argc, char **argv)
     double epoch_s = argc > 2 ? strtod(argv[2], NULL) : EPOCH_S;
     uint64_t end_ns = weir_after_ns((uint64_t)(minutes * 60e9));
     unsigned epochs = 0;
+    (void)mallopt(M_ARENA_MAX, 1); /* before the first thread */
     uint16_t port = server_start(&server);
     (void)printf("%5s %9s %9s %9s %8s %8s %8s %8s %7s %6s %6s %3s %3s\n", "EPOCH", "JOBS", "SUCCESS", "DROPPED",
                  "CANCEL", "EXPIRED", "SHED", "LATE", "THREADS", "RSS", "HEAP", "THR", "FDS");

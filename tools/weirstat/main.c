@@ -64,7 +64,7 @@ static bool take_look(const struct options *options, struct look *look)
     }
     look->count = kept;
     if (odd > told)
-        (void)fprintf(stderr, "weirstat: %u files are of another version of weir, and left out\n", odd);
+        (void)fprintf(stderr, "weirstat: %u files are of another version of weir or damaged, and left out\n", odd);
     told = odd > told ? odd : told;
     return true;
 }
