@@ -160,8 +160,7 @@ static void sweep(int directory)
 static int fill(struct weir__live *live)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    /* Who could write to it could cut it short, and the map would fault. */
-    if (fchmod(live->descriptor, S_IRUSR) != 0)
+    if (fchmod(live->descriptor, S_IRUSR | S_IWUSR) != 0)
         return errno;
     int error = posix_fallocate(live->descriptor, 0,
                                 (off_t)weir__live_size(live->record_words)); /* a full disk shows here, not later */
@@ -190,7 +189,8 @@ static int place(struct weir__live *live)
     char hidden[sizeof live->name + 8];
     (void)snprintf(hidden, sizeof hidden, ".%s.new", live->name);
     (void)unlinkat(live->directory, hidden, 0); /* of a process with this number that was killed */
-    live->descriptor = openat(live->directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
+    live->descriptor =
+        openat(live->directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (live->descriptor < 0)
         return errno;
     int error = fill(live);
