@@ -188,6 +188,33 @@ START_TEST(date_jumps_in_a_shared_drain)
 }
 END_TEST
 
+/* A client of few permits takes itself for one of a crowd, and each call begins to take three times as long. In a crowd
+ * all would see that and give way, so an R that has not fallen when they have is no queue: the limit is back within
+ * seconds, not with the next drain that the whole crowd shares. */
+START_TEST(small_client_outlives_slower_calls)
+{
+    struct crowd crowd;
+    begin_crowd(&crowd);
+    struct stream *stream = &crowd.stream;
+    stream->servers = 9;
+    for (int i = 0; i < 2; i++) {
+        uint64_t end_ns = stream->now_ns + (i == 0 ? 20 : 5) * SECOND;
+        while (stream->now_ns < end_ns) {
+            double rtt = rtt_of(stream, stream->limit);
+            stream->now_ns += (uint64_t)(rtt / stream->limit);
+            uint64_t taken = (uint64_t)(rtt * factor(stream));
+            weir_sample sample = {.start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit};
+            stream->limit = weir__vegas2.class.update(&crowd.state, &sample);
+        }
+        stream->rtt_ns *= 3;
+        if (i == 0)
+            crowd.state.influence = -SURE / 2;
+    }
+    ck_assert_uint_ge(stream->limit, 6);
+    ck_assert_uint_le(stream->limit, 14);
+}
+END_TEST
+
 /* ---- every algorithm ---- */
 
 /* RTTs of two and three nanoseconds are as good as any: nothing is divided by a rounded zero. */
@@ -386,6 +413,7 @@ int main(void)
     tcase_add_test(tests, short_successes_are_no_baseline);
     tcase_add_test(tests, a_cut_limit_comes_back_by_a_ramp);
     tcase_add_test(tests, date_jumps_in_a_shared_drain);
+    tcase_add_test(tests, small_client_outlives_slower_calls);
     suite_add_tcase(suite, tests);
     tests = tcase_create("every algorithm");
     tcase_set_timeout(tests, TEST_LIMIT_S);

@@ -145,6 +145,21 @@ static void hold_to_ceiling(struct vegas2 *v, const struct verdict *w)
     weir__vegas2_go_high(v, "above ceiling");
 }
 
+/* One of a crowd gives way. But they all see the same R, and all do: if R has not fallen after a second time, when each
+ * has cut its limit to less than a quarter, it is no queue. */
+static bool give_way(struct vegas2 *v)
+{
+    if (v->crowded == 0)
+        v->crowded_c = v->believed;
+    if (++v->crowded >= CROWDED && v->limit <= v->crowded_c / 4) {
+        v->believed = v->crowded_c;
+        return false;
+    }
+    v->mu = v->suspected;
+    weir__vegas2_go_high(v, "crowded");
+    return true;
+}
+
 /* Whether what does not fall with the own limit may be the queue of others, for nothing says that they drained as
  * well. Then the limit stands where it was until all drain. A client that holds few permits is likely to be one of
  * many: those drain together where even the clients with longer cells do. */
@@ -153,11 +168,8 @@ static bool may_be_others(struct vegas2 *v, const struct verdict *w, bool known)
     bool crowd = v->believed < CROWD;
     if (known || !v->verified_r0 || v->drain_interval == 0)
         return false;
-    if (crowd && !v->coarse) {
-        v->mu = v->suspected;
-        weir__vegas2_go_high(v, "crowded");
-        return true;
-    }
+    if (crowd && !v->coarse)
+        return give_way(v);
     if (v->aligned)
         return false;
     v->in_doubt = true;
@@ -179,6 +191,7 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
     if (may_be_others(v, w, known))
         return;
     v->in_doubt = false;
+    v->crowded = 0;
     v->credited = known;
     weir__vegas2_new_baseline(v, w->rtt, w->se);
     v->verified_r0 = true;
@@ -248,6 +261,7 @@ static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
         return;
     }
     if (helped) {
+        v->crowded = 0;
         weir__vegas2_seen_to_help(v);
         v->believed = v->verified_r0 ? w->rate * knee_rtt(v) : w->load;
     }
@@ -313,6 +327,7 @@ static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, do
     v->exit_rtt = 0;
     if (v->together_ns != 0)
         v->slow_rtt = 0;
+    v->crowded = 0;
     v->verified_r0 = true;
     weir__vegas2_go_high(v, "baseline");
 }

@@ -77,6 +77,7 @@
 #define FRESH             3u    /* windows after a low phase in which others may still be drained */
 #define QUIET             0.3   /* squared coefficient of variation of an RTT that a few samples tell */
 #define CROWD             10.0  /* permits below which a client is likely to be one of many */
+#define CROWDED           2u    /* verdicts for a crowd after which its clients would all have given way */
 #define COARSE            8u    /* cells of the grid, of which the first is the one that most clients share */
 #define NEWCOMER_RTTS     12.0  /* between the first drains of a client that may have come into a crowd */
 #define NEWCOMER_DRAINS   4u    /* how many those are */
@@ -200,6 +201,8 @@ struct vegas2 {
     bool seen_idle;       /* the baseline was seen while little was in flight */
     unsigned fresh;       /* windows of this high phase still to come that do not tell whether the knee is further up */
     bool in_doubt;        /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
+    unsigned crowded;     /* verdicts running that R, which did not fall with the limit, is the queue of a crowd */
+    double crowded_c;     /* c before the first of them */
     unsigned young;       /* drains that come sooner, for the baseline has just changed */
     unsigned confirmed;   /* drains running that have not lowered the baseline */
     unsigned grown;       /* windows running that have grown */
