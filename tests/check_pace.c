@@ -146,6 +146,7 @@ END_TEST
 /* ---- let in again ---- */
 
 enum { READMISSION_DEPTH = 40 };
+#define AN_HOUR_NS UINT64_C(3600000000000)
 
 struct blocked {
     weir_pool *pool;
@@ -167,7 +168,7 @@ static void take_jobs_for(weir_pool *pool, uint64_t ns)
 }
 
 /* How many places have to become free before one that blocks is let in. */
-static unsigned places_until_let_in(uint64_t job_ns, bool paused)
+static unsigned places_until_let_in(uint64_t job_ns, uint64_t patience_ns, bool paused)
 {
     struct weir_test_gate gate;
     static weir_job jobs[READMISSION_DEPTH];
@@ -184,12 +185,16 @@ static unsigned places_until_let_in(uint64_t job_ns, bool paused)
     struct blocked blocked = {.pool = pool};
     atomic_init(&blocked.answer, -1);
     pthread_t thread;
+    take_jobs_for(pool, job_ns);
+    pool->readmission_ns = patience_ns;
     ck_assert_int_eq(pthread_create(&thread, NULL, block, &blocked), 0);
     WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 1);
-    take_jobs_for(pool, job_ns);
     unsigned places = 0;
-    while (weir_test_stats(pool).waiting == 1)
+    while (weir_test_stats(pool).waiting == 1) {
         ck_assert_int_eq(weir_job_cancel(&jobs[places++]), 0);
+        if (patience_ns != AN_HOUR_NS)
+            WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 0);
+    }
     (void)pthread_join(thread, NULL);
     ck_assert_int_eq(atomic_load(&blocked.answer), 0);
     if (paused)
@@ -203,9 +208,18 @@ static unsigned places_until_let_in(uint64_t job_ns, bool paused)
 /* While jobs are short those that block come in many at a time, for each costs a wake-up: note:readmission. */
 START_TEST(let_in_again)
 {
-    ck_assert_uint_eq(places_until_let_in(100, false), READMISSION_DEPTH / 4);
-    ck_assert_uint_eq(places_until_let_in(1000000, false), 1);
-    ck_assert_uint_eq(places_until_let_in(100, true), 1); /* no job of a paused pool is short */
+    ck_assert_uint_eq(places_until_let_in(100, AN_HOUR_NS, false), READMISSION_DEPTH / 4);
+    ck_assert_uint_eq(places_until_let_in(1000000, AN_HOUR_NS, false), 1);
+    ck_assert_uint_eq(places_until_let_in(100, AN_HOUR_NS, true), 1); /* no job of a paused pool is short */
+}
+END_TEST
+
+/* The job that runs may wait for what the submitter does next, so no submitter waits for more than one place for long:
+ * not if the place is free before its patience ends, nor after. */
+START_TEST(patience_ends)
+{
+    ck_assert_uint_eq(places_until_let_in(100, UINT64_C(20000000), false), 1);
+    ck_assert_uint_eq(places_until_let_in(100, 1, false), 1);
 }
 END_TEST
 
@@ -348,6 +362,7 @@ int main(void)
     tcase_add_test(tests, no_watch_without_permits);
     tcase_add_test(tests, short_jobs_wake_few);
     tcase_add_test(tests, let_in_again);
+    tcase_add_test(tests, patience_ends);
     tcase_add_loop_test(tests, let_in_from_any_depth, 0, 7);
     tcase_add_test(tests, order);
     tcase_add_test(tests, bound_and_snapshot);

@@ -12,6 +12,8 @@
 /* A pool's limit is a number of threads. */
 enum { GREATEST_MAX_LIMIT = 65536 };
 
+#define READMISSION_NS UINT64_C(1000000) /* a hundred of the longest jobs that count as short: note:readmission */
+
 int weir__pool_usable(const weir_pool *pool)
 {
     return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
@@ -71,6 +73,7 @@ int weir_pool_create(weir_pool **pool, const char *name, const weir_config *conf
                                     .after = weir__pool_after,
                                     .demand = weir__pool_demand};
     weir__inbox_init(&created->inbox);
+    created->readmission_ns = READMISSION_NS;
     int error = weir__limiter_create(&created->limiter, name, config, "pool", &backlog);
     if (error == 0)
         error = weir__nodes_reserve(created);

@@ -114,6 +114,7 @@ struct weir__submitter {
     const void *arg;
     uint32_t copy_size;
     enum weir__job_kind kind;
+    bool is_patient; /* guarded by lock: it may be let in together with others, see note:readmission */
 };
 
 struct weir__job_counters {
@@ -173,6 +174,7 @@ struct weir_pool {
     uint32_t nested_jobs;               /* guarded by lock: running jobs that wait for other jobs of this pool */
     struct weir__job_counters counters; /* guarded by lock */
     uint32_t stamp_turn;                /* guarded by lock: submits while jobs are short, see note:stamps */
+    uint64_t readmission_ns;            /* immutable after create: how long submitters are patient */
 
     struct weir__wheel deadlines;   /* guarded by lock: of jobs that wait */
     struct weir__standing standing; /* guarded by lock */

@@ -116,11 +116,12 @@ bool weir__pool_grant(void *owner, struct weir__unit *unit, struct weir__wakes *
 /* note:readmission -- each submitter that blocks costs a wake-up, which takes as long as dozens of short jobs. Were it
  * woken for the first place that is free, it would block again at the next submit. So while jobs are short those that
  * wait are let in again when a quarter of the queue is free, all that fit. Their jobs start no later for it, for the
- * queue is not empty before. */
-static uint32_t readmission_depth(const weir_pool *pool)
+ * queue is not empty before. But the jobs that run may wait for what the submitter does next, so its patience ends
+ * after a time in which very many short jobs would have ended. */
+static uint32_t readmission_depth(const weir_pool *pool, const struct weir__submitter *first)
 {
     uint32_t depth = pool->limiter->depth;
-    if (depth < 8 || pool->limiter->backlog.held || !weir__pace_is_short(pool))
+    if (depth < 8 || !first->is_patient || pool->limiter->backlog.held || !weir__pace_is_short(pool))
         return depth;
     return depth - depth / 4 + 1; /* below that a quarter is free */
 }
@@ -129,10 +130,10 @@ void weir__pool_settle(void *owner, struct weir__wakes *wakes)
 {
     weir_pool *pool = owner;
     struct weir__partitions *partitions = &pool->limiter->partitions;
-    uint32_t readmission = readmission_depth(pool);
     for (uint16_t i = 0; i < partitions->count && partitions->submitters != 0; i++) {
         struct weir__unit *job;
-        if (!weir__partition_has_room(partitions, i, readmission))
+        const struct weir__submitter *first = (struct weir__submitter *)partitions->all[i].blocked;
+        if (first == NULL || !weir__partition_has_room(partitions, i, readmission_depth(pool, first)))
             continue;
         while (partitions->all[i].blocked != NULL && weir__partition_has_room(partitions, i, pool->limiter->depth)) {
             if (!admit(pool, (struct weir__submitter *)partitions->all[i].blocked, &job, wakes))
@@ -172,6 +173,27 @@ static bool has_room(const weir_pool *pool, const struct request *request)
     return weir__partition_has_room(partitions, partition, pool->limiter->depth) || can_start_at_once(pool, request);
 }
 
+/* Lock held on entry and exit, dropped meanwhile. */
+static int wait_for_place(weir_pool *pool, struct weir__submitter *submitter, uint64_t deadline_ns,
+                          struct weir__wakes *wakes)
+{
+    weir_limiter *limiter = pool->limiter;
+    uint64_t patience_ns = weir__pace_is_short(pool) ? weir_after_ns(pool->readmission_ns) : 0;
+    if (patience_ns == 0 || deadline_ns <= patience_ns)
+        return weir__limiter_wait(limiter, &submitter->caller, deadline_ns);
+    submitter->is_patient = true;
+    int verdict = weir__limiter_wait(limiter, &submitter->caller, patience_ns);
+    if (verdict != ETIMEDOUT)
+        return verdict;
+    submitter->is_patient = false;
+    weir__pool_settle(pool, wakes);
+    weir__unlock(limiter);
+    weir__limiter_wake(limiter, wakes);
+    *wakes = (struct weir__wakes){0};
+    weir__lock(limiter);
+    return weir__limiter_wait(limiter, &submitter->caller, deadline_ns);
+}
+
 static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir__wakes *wakes)
 {
     weir_limiter *limiter = pool->limiter;
@@ -184,7 +206,7 @@ static int wait_at_ceiling(weir_pool *pool, struct request *request, struct weir
     submitter.caller.unit.stamp = request->stamp;
     weir__partition_join(&limiter->partitions, &submitter.caller.unit);
     pool->counters.blocked++;
-    int verdict = weir__limiter_wait(limiter, &submitter.caller, request->deadline_ns);
+    int verdict = wait_for_place(pool, &submitter, request->deadline_ns, wakes);
     weir__caller_destroy(&submitter.caller);
     if (verdict == 0) {
         request->node = NULL; /* it is the queue's now */
