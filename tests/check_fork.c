@@ -10,19 +10,10 @@
 #include <unistd.h>
 
 #include "pool_support.h"
-
-#ifndef __has_feature
-#define __has_feature(feature_) 0
-#endif
+#include "sanitized.h"
 
 /* The sanitizers' own locks and thread tables do not survive a fork with threads: there the children do less. */
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { CHILD_MAY_START_THREADS = false, IS_SANITIZED = true };
-#elif defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-enum { CHILD_MAY_START_THREADS = true, IS_SANITIZED = true };
-#else
-enum { CHILD_MAY_START_THREADS = true, IS_SANITIZED = false };
-#endif
+enum { CHILD_MAY_START_THREADS = !IS_THREAD_SANITIZED };
 
 /* What a child reports by its exit code: the line that went wrong cannot be asserted there. */
 enum { CHILD_IS_FINE = 0, CALLS_WRONG = 11, SLOW = 12, DESTROY_WRONG = 13, NEW_POOL_WRONG = 14 };

@@ -22,17 +22,10 @@
 
 #include "base/base.h"
 #include "pool_support.h"
-
-#ifndef __has_feature
-#define __has_feature(feature_) 0
-#endif
+#include "sanitized.h"
 
 /* A thread sanitizer keeps signals back while a thread sleeps in a system call that it does not know. */
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-enum { SIGNALS_COME_AT_ONCE = false };
-#else
-enum { SIGNALS_COME_AT_ONCE = true };
-#endif
+enum { SIGNALS_COME_AT_ONCE = !IS_THREAD_SANITIZED };
 
 /* ---- what is initialised, and who is woken ---- */
 

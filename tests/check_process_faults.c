@@ -13,16 +13,7 @@
 #include <unistd.h>
 
 #include "pool_support.h"
-
-#ifndef __has_feature
-#define __has_feature(feature_) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) || \
-    __has_feature(address_sanitizer)
-enum { IS_SANITIZED = true };
-#else
-enum { IS_SANITIZED = false };
-#endif
+#include "sanitized.h"
 
 /* ---- fork while the limit moves ---- */
 

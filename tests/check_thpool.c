@@ -12,6 +12,7 @@
 #include <weir/thpool.h>
 
 #include "pool_support.h"
+#include "sanitized.h"
 
 static void count(void *counter)
 {
@@ -379,15 +380,7 @@ END_TEST
 
 /* The sanitizers' own locks and thread tables do not survive a fork with threads: another may be inside the allocator.
  */
-#ifndef __has_feature
-#define __has_feature(feature_) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) || \
-    __has_feature(address_sanitizer)
-enum { CHILD_MAY_START_THREADS = false };
-#else
-enum { CHILD_MAY_START_THREADS = true };
-#endif
+enum { CHILD_MAY_START_THREADS = !IS_SANITIZED };
 
 static bool new_pool_works(void)
 {

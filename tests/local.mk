@@ -105,7 +105,7 @@ include tests/proof.mk
 noinst_LTLIBRARIES += $(weir_test_support)
 if ENABLE_TESTS
 weir_test_support = libweir-test.la
-libweir_test_la_SOURCES = tests/support.c tests/support.h
+libweir_test_la_SOURCES = tests/sanitized.h tests/support.c tests/support.h
 libweir_test_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libweir_test_la_LIBADD = libweir-core.la $(CHECK_LIBS) $(ATOMIC_LIBS)
 endif
@@ -367,7 +367,7 @@ tests_live_process_LDADD = libweir.la
 
 # What limits.test puts under limits.
 check_PROGRAMS += tests/pool_process
-tests_pool_process_SOURCES = tests/pool_process.c
+tests_pool_process_SOURCES = tests/pool_process.c tests/sanitized.h
 tests_pool_process_CFLAGS = $(AM_CFLAGS) -D_GNU_SOURCE
 tests_pool_process_LDADD = libweir-core.la $(ATOMIC_LIBS)
 

@@ -27,17 +27,10 @@
 
 #include <weir.h>
 
-#ifndef __has_feature
-#define __has_feature(feature_) 0
-#endif
+#include "sanitized.h"
 
 /* The sanitizers' own locks and thread tables do not survive a fork with threads. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) || \
-    __has_feature(address_sanitizer)
-enum { CHILD_MAY_START_THREADS = false };
-#else
-enum { CHILD_MAY_START_THREADS = true };
-#endif
+enum { CHILD_MAY_START_THREADS = !IS_SANITIZED };
 
 static void require(bool holds, const char *what, int line)
 {
