@@ -115,8 +115,11 @@ void weir__vegas2_window_without_loss(struct vegas2 *v);
 /* The limit has moved: what was counted belongs to the previous one. */
 void weir__vegas2_limit_moved(struct vegas2 *v);
 
-/* The highest limit for now: calls may have been dropped above. And whether the limit is held there. */
+/* The highest limit that may be taken at this moment: beyond it calls have been dropped, or it is the configured one.
+ */
 double weir__vegas2_most(const struct vegas2 *v);
+
+/* Whether dropped calls keep the limit from growing. */
 bool weir__vegas2_held(const struct vegas2 *v);
 
 /* ---- vegas2_phases.c ---- */

@@ -87,10 +87,9 @@ static struct weir__unit *node_at(struct weir__block *block, uint32_t i)
  * without the lock. */
 static void link_nodes(struct weir__block *block)
 {
-    for (uint32_t i = 0; i < block->count; i++)
-        *node_at(block, i) = (struct weir__unit){.weight = 1, .kind = (uint8_t)block->kind};
-    for (uint32_t i = 1; i < block->count; i++)
-        node_at(block, i - 1)->next = node_at(block, i);
+    struct weir__unit *next = NULL;
+    for (uint32_t i = block->count; i-- > 0; next = node_at(block, i))
+        *node_at(block, i) = (struct weir__unit){.next = next, .weight = 1, .kind = (uint8_t)block->kind};
 }
 
 struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t count)
