@@ -545,6 +545,8 @@ struct line {
     uint64_t free_ns[MOST_CALLS]; /* when a server is done with the calls it has */
     weir_sample calls[MOST_CALLS];
     unsigned in_flight;
+    double failing;  /* share of calls that fail, whatever the limit ... */
+    bool fails_late; /* ... after they were served; else in a millisecond */
 };
 
 static void open_line(struct line *line, weir_config *config, unsigned servers)
@@ -555,19 +557,29 @@ static void open_line(struct line *line, weir_config *config, unsigned servers)
     line->servers = servers;
 }
 
+/* When the server that is free first will be done with a call. */
+static uint64_t serve(struct line *line)
+{
+    struct stream *client = &line->client;
+    uint64_t *server = line->free_ns;
+    for (unsigned i = 1; i < line->servers; i++)
+        if (line->free_ns[i] < *server)
+            server = &line->free_ns[i];
+    uint64_t begin = *server > client->now_ns ? *server : client->now_ns;
+    return *server = begin + (uint64_t)(client->rtt_ns * factor(client));
+}
+
 static void admit(struct line *line)
 {
     struct stream *client = &line->client;
     while (line->in_flight < client->limit && line->in_flight < MOST_CALLS) {
-        uint64_t *server = line->free_ns;
-        for (unsigned i = 1; i < line->servers; i++)
-            if (line->free_ns[i] < *server)
-                server = &line->free_ns[i];
-        uint64_t begin = *server > client->now_ns ? *server : client->now_ns;
-        *server = begin + (uint64_t)(client->rtt_ns * factor(client));
+        bool fails = line->failing > 0 && weir_test_uniform(&client->seed) < line->failing;
+        uint64_t end = fails && !line->fails_late ? client->now_ns + MS : serve(line);
         weir_sample *call = &line->calls[line->in_flight++];
-        *call =
-            (weir_sample){.start_ns = client->now_ns, .rtt_ns = *server - client->now_ns, .in_flight = line->in_flight};
+        *call = (weir_sample){.start_ns = client->now_ns,
+                              .rtt_ns = end - client->now_ns,
+                              .in_flight = line->in_flight,
+                              .outcome = fails ? WEIR_DROPPED : WEIR_SUCCESS};
     }
 }
 
@@ -619,6 +631,72 @@ static double next_load(struct line *line)
     weir_figures figures = figures_of(&line->client);
     return figures.throughput * (double)figures.rtt_noload_ns / 1e9 / limit;
 }
+
+/* ---- dropped calls ---- */
+
+static void open_line_of_40(struct line *line)
+{
+    weir_config config;
+    open_line(line, &config, 40);
+    line->client.noise = 0.2;
+    start(&line->client, &config);
+    run_line_for(line, 5);
+}
+
+static double mean_limit_of(struct line *line, double seconds)
+{
+    double sum = 0;
+    for (int i = 0; i < 100; i++) {
+        run_line_for(line, seconds / 100);
+        sum += line->client.limit;
+    }
+    return sum / 100;
+}
+
+static double limit_while_failing(double share, bool late)
+{
+    struct line line;
+    open_line_of_40(&line);
+    line.failing = share;
+    line.fails_late = late;
+    run_line_for(&line, 2);
+    double limit = mean_limit_of(&line, 20);
+    weir_estimator_destroy(line.client.estimator);
+    return limit;
+}
+
+static double limit_while_some_fail(void)
+{
+    return limit_while_failing(0.1, false);
+}
+
+static double limit_while_half_fails(void)
+{
+    return limit_while_failing(0.5, false);
+}
+
+static double limit_while_some_fail_late(void)
+{
+    return limit_while_failing(0.2, true);
+}
+
+static double limit_while_nearly_all_fail(void)
+{
+    return limit_while_failing(0.95, true);
+}
+
+/* What fails at any limit says nothing about the limit: a lower one would only take the rest as well. But a downstream
+ * that hardly serves anything is left alone. */
+START_TEST(failures_at_any_limit_do_not_cut)
+{
+    double some = median_of(limit_while_some_fail), half = median_of(limit_while_half_fails);
+    double late = median_of(limit_while_some_fail_late), nearly_all = median_of(limit_while_nearly_all_fail);
+    if (some < 36 || some > 46 || half < 36 || half > 46 || late < 36 || late > 46 || nearly_all > 10)
+        ck_abort_msg("limit %.1f, %.1f, %.1f, %.1f of 40", some, half, late, nearly_all);
+}
+END_TEST
+
+/* ---- a raise ---- */
 
 /* The calls that a raise lets in at once see few in flight at their grant. A window of them would look as if the limit
  * was not used, and the rate would be too low. */
@@ -775,6 +853,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, settles_soon_when_slower);
     tcase_add_test(tcase, trials_find_throughput);
     tcase_add_test(tcase, trials_leave_a_knee_alone);
+    tcase_add_test(tcase, failures_at_any_limit_do_not_cut);
     tcase_add_test(tcase, a_raise_does_not_look_idle);
     tcase_add_test(tcase, a_thaw_does_not_look_idle);
     tcase_add_test(tcase, cuts_a_flooded_start_at_once);

@@ -211,11 +211,23 @@ void sim_downstream_changed(struct sim_world *world)
     }
 }
 
+/* Gusts and calms alternate, whatever the calls do. */
+static bool in_gust(struct sim_world *world)
+{
+    const struct sim_scenario *s = world->scenario;
+    while (s->gust > 0 && world->weather_until <= world->now) {
+        world->gusty = !world->gusty;
+        double mean = world->gusty ? s->gust_s : s->calm_s;
+        world->weather_until += in_ns(mean * sim_exponential(&world->weather));
+    }
+    return world->gusty;
+}
+
 static uint64_t draw_work(struct sim_world *world)
 {
     const struct sim_scenario *s = world->scenario;
     const struct sim_phase *phase = &s->phases[world->phase];
-    double mean = phase->service_ms * 1e6;
+    double mean = phase->service_ms * 1e6 * (in_gust(world) ? 1 + s->gust : 1);
     double work = mean;
     if (s->law == SIM_EXPONENTIAL) {
         work = mean * sim_exponential(&world->services);
@@ -255,8 +267,11 @@ void sim_downstream_take(struct sim_world *world, uint32_t call)
         return;
     }
     if (phase->fail_share > 0 && sim_uniform(&world->noise) < phase->fail_share) {
-        refuse(world, call, FAILURE_NS);
-        return;
+        if (!s->fail_late) {
+            refuse(world, call, FAILURE_NS);
+            return;
+        }
+        world->calls[call].outcome = WEIR_DROPPED;
     }
     if (s->model == SIM_RATE_LIMIT) {
         if (take_token(world))

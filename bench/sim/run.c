@@ -251,6 +251,7 @@ static void prepare(struct sim_world *world, uint64_t seed)
     world->arrivals.state = seed * 3 + 1;
     world->services.state = seed * 5 + 0x1234567;
     world->noise.state = seed * 7 + 0x7654321;
+    world->weather.state = seed * 11 + 0x2345671;
     world->truth = sim_truth(s, 0, 0);
     world->clients_count = s->model == SIM_NESTED ? 2 : s->clients == 0 ? 1 : s->clients;
     world->clients = calloc(world->clients_count, sizeof *world->clients);

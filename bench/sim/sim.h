@@ -53,7 +53,7 @@ struct sim_phase {
     double network_ms;
     double rate;       /* of open-loop demand, calls per second, all clients together */
     double slow_share; /* BIMODAL */
-    double fail_share; /* fail in 1 ms */
+    double fail_share; /* fail in 1 ms, or late */
     bool timeouts;     /* every call is a timeout after 1 s */
     bool unmeasured;   /* left out of utilisation and quantiles */
 };
@@ -79,6 +79,10 @@ struct sim_scenario {
     double skew_ms;   /* standard deviation of the clients' wall clocks */
     double pause_s;   /* the downstream stops that long … */
     double pause_every_s;
+    double gust;        /* calls that begin in a gust take longer by that share ... */
+    double gust_s;      /* ... which lasts that long on average ... */
+    double calm_s;      /* ... with this between two of them */
+    bool fail_late;     /* what fails is served like any other call, and fails then */
     double batch_ms;    /* completions are delivered on this grid */
     double sine;        /* amplitude of the capacity, share of servers … */
     double sine_s;      /* … and its period */

@@ -88,7 +88,7 @@ struct sim_world {
     size_t phase;
     uint64_t phase_began;
     struct sim_truth truth;
-    struct sim_random arrivals, services, noise;
+    struct sim_random arrivals, services, noise, weather;
 
     struct sim_call *calls;
     size_t calls_room;
@@ -114,6 +114,8 @@ struct sim_world {
     uint32_t generation; /* of the scheduled departure */
     double tokens;
     uint64_t tokens_at;
+    bool gusty;
+    uint64_t weather_until;
 
     /* measurement */
     struct sim_queue boundary;

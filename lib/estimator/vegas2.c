@@ -93,8 +93,9 @@ static void close_window(struct vegas2 *v)
         weir__vegas2_believe_baseline(v, w.rtt, w.se);
         v->mu = (struct estimate){w.rate, w.se * w.se};
     }
-    /* The load only ever adds to R, so outside a low phase an R below the baseline is a new one. */
-    if (v->phase != LOW_PHASE && weir__vegas2_surprise(&v->r0, w.rtt, w.se) < -SIGNIFICANT) {
+    /* The load only ever adds to R, so outside a low phase an R below the baseline is a new one. There are many such
+     * windows, so one of them will be low by chance. */
+    if (v->phase != LOW_PHASE && weir__vegas2_surprise(&v->r0, w.rtt, w.se) < -OUT_OF_TURN) {
         weir__vegas2_new_baseline(v, w.rtt, w.se);
         v->credited = false;
     }
@@ -238,6 +239,8 @@ static int vegas2_init(void *state, const struct weir_config *config)
     v->cv2 = PRIOR_CV2;
     v->cv2_weight = PRIOR_SAMPLES;
     v->enough = EVIDENCE;
+    v->losses.decided = true;
+    v->losses.served_known = true;
     v->reason = "";
     return 0;
 }
@@ -299,8 +302,7 @@ static void vegas2_restart(void *state, uint64_t now_ns)
 {
     struct vegas2 *v = state;
     v->opening = (struct opening){0};
-    v->losses.outcomes = 0;
-    v->losses.drops = 0;
+    v->losses.verdict = (struct tally){0};
     v->rising = v->windows > 0;
     uint64_t settled_ns = weir__add_u64(now_ns, v->rising ? weir__trunc_u64(SETTLE * weir__vegas2_expected_rtt(v)) : 0);
     if (v->open_ns < settled_ns)

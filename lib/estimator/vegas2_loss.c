@@ -1,20 +1,43 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What vegas2 makes of dropped calls. Some say that the downstream fails whatever the limit; others that it takes so
+/* What vegas2 makes of dropped calls. Some say that the downstream has more than it can serve. Others that it takes so
  * many calls and no more (max_connections, a full thread pool), which R does not tell, for what it takes it serves at
- * once. The latter has a sharp edge that can be remembered. */
+ * once; that has a sharp edge, which can be remembered. And others that it fails whatever the limit: then a lower one
+ * would only add to the damage. A cut tells which. */
 
 #include "estimator/estimator.h"
 #include "estimator/vegas2_parts.h"
 
 #include <math.h>
 
+static void count(struct tally *tally, double dropped)
+{
+    tally->seen++;
+    tally->dropped += dropped;
+}
+
+/* Of about as many last ones. */
+static void count_last(struct tally *tally, double dropped, double memory)
+{
+    if (tally->seen >= memory) {
+        tally->seen /= 2;
+        tally->dropped /= 2;
+    }
+    count(tally, dropped);
+}
+
+static double share(const struct tally *tally)
+{
+    return tally->seen > 0 ? tally->dropped / tally->seen : 0;
+}
+
 void weir__vegas2_limit_moved(struct vegas2 *v)
 {
-    v->losses.seen = 0;
-    v->losses.dropped = 0;
+    v->losses.moved = (struct tally){0};
 }
+
+/* ---- the edge ---- */
 
 static uint64_t first_wait(const struct vegas2 *v)
 {
@@ -46,7 +69,7 @@ static void forget_edge(struct vegas2 *v)
 void weir__vegas2_window_without_loss(struct vegas2 *v)
 {
     struct losses *l = &v->losses;
-    if (l->dropped > LOSS * l->seen)
+    if (l->moved.dropped > LOSS * l->moved.seen)
         return;
     if (l->lossy > 0 && v->permits >= l->lossy)
         forget_edge(v);
@@ -57,13 +80,14 @@ void weir__vegas2_window_without_loss(struct vegas2 *v)
 static bool beyond_edge(const struct vegas2 *v)
 {
     const struct losses *l = &v->losses;
-    double usual = (l->below_dropped + 1) / (l->below_seen + 1 / LOSS);
-    return l->safe > 0 && v->permits > l->safe && l->dropped >= EDGE_DROPS &&
-           l->dropped > (2 * LOSS + EDGE_DROPS_MORE * usual) * l->seen;
+    double usual = (l->below.dropped + 1) / (l->below.seen + 1 / LOSS);
+    return l->safe > 0 && v->permits > l->safe && l->moved.dropped >= EDGE_DROPS &&
+           l->moved.dropped > (2 * LOSS + EDGE_DROPS_MORE * usual) * l->moved.seen;
 }
 
-/* Back to what was known to be taken, and no further for a while that grows with each attempt in vain. */
-static void stay_below_edge(struct vegas2 *v)
+/* The limit is lossy; it has to stay nearer to the one that is safe, for a while that grows with each attempt in vain.
+ */
+static void remember_edge(struct vegas2 *v, double lossy)
 {
     struct losses *l = &v->losses;
     uint64_t first = first_wait(v);
@@ -73,67 +97,164 @@ static void stay_below_edge(struct vegas2 *v)
         l->wait_ns = first;
     if (l->wait_ns > first + EDGE_LONGEST_NS)
         l->wait_ns = first + EDGE_LONGEST_NS;
-    l->lossy = v->permits;
+    l->lossy = lossy;
     l->until_ns = weir__add_u64(v->now_ns, l->wait_ns);
     weir__vegas2_forget_failures(v);
     v->trial = NO_TRIAL;
-    if (v->r0.value > 0)
-        v->mu.value = fmax(fmin(v->mu.value, l->safe / knee_rtt(v)), SLOWEST);
-    weir__vegas2_set_limit(v, l->safe, "loss");
 }
 
-/* Of the last thousand or so. */
-static void count_below(struct losses *l, double dropped)
+/* Back to what was known to be taken. */
+static void stay_below_edge(struct vegas2 *v)
 {
-    if (l->below_seen >= MEMORY) {
-        l->below_seen /= 2;
-        l->below_dropped /= 2;
-    }
-    l->below_seen++;
-    l->below_dropped += dropped;
+    remember_edge(v, v->permits);
+    if (v->r0.value > 0)
+        v->mu.value = fmax(fmin(v->mu.value, v->losses.safe / knee_rtt(v)), SLOWEST);
+    weir__vegas2_set_limit(v, v->losses.safe, "loss");
 }
 
-/* The downstream has dropped so large a share. */
-static void lose(struct vegas2 *v, double share)
+/* ---- cuts ---- */
+
+static void cut(struct vegas2 *v, double dropped_share)
+{
+    struct losses *l = &v->losses;
+    if (v->permits <= l->safe)
+        forget_edge(v);
+    if (l->decided && l->served_known) {
+        l->first = v->permits;
+        l->mu = v->mu;
+        l->before = l->recent;
+        l->lower = (struct tally){0};
+        l->decided = false;
+    }
+    double keep = 1 - 0.5 * fmin(1, dropped_share);
+    v->mu.value = fmax(v->mu.value * keep, SLOWEST);
+    weir__vegas2_set_limit(v, v->limit * keep, "loss");
+    l->served = 0;
+    l->served_known = false;
+}
+
+static void lose(struct vegas2 *v)
 {
     bool edge = beyond_edge(v);
     if (v->phase != HIGH_PHASE || !edge) {
         v->phase = REGROWTH;
         v->growth = 0.25;
     }
-    if (edge) {
+    if (edge)
         stay_below_edge(v);
-    } else {
-        if (v->permits <= v->losses.safe)
-            forget_edge(v);
-        double keep = 1 - 0.5 * fmin(1, share);
-        v->mu.value = fmax(v->mu.value * keep, SLOWEST);
-        weir__vegas2_set_limit(v, v->limit * keep, "loss");
-    }
+    else
+        cut(v, share(&v->losses.verdict));
     weir__vegas2_limit_moved(v);
     v->cut_ns = v->now_ns;
 }
+
+/* Calls that fail at once return before those that began with them and succeed. */
+static bool even(const struct vegas2 *v)
+{
+    return (double)(v->now_ns - v->moved_ns) > v->rtt;
+}
+
+/* More than what is dropped at any limit, by what chance does not explain. */
+static void judge(struct vegas2 *v)
+{
+    struct losses *l = &v->losses;
+    double accepted = share(&l->usual) + LOSS;
+    double noise = sqrt(accepted * (1 - accepted) / l->verdict.seen);
+    if (share(&l->verdict) > accepted + LOSS_SIGNIFICANT * noise)
+        lose(v);
+    else if (share(&l->verdict) > accepted && l->verdict.seen < LOSS_OUTCOMES)
+        return;
+    l->verdict = (struct tally){0};
+}
+
+/* ---- what the cuts have shown ---- */
+
+/* Log likelihood ratio that as many are dropped at lower limits as before, rather than a quarter of that. */
+static double evidence_for_usual(const struct losses *l)
+{
+    double dropped = share(&l->before);
+    if (dropped > USUAL_MOST)
+        return -l->lower.seen;
+    if (l->lower.seen < FEWEST || share(&l->lower) > USUAL_MOST)
+        return 0;
+    return l->lower.dropped * log(4) + (l->lower.seen - l->lower.dropped) * log((1 - dropped) / (1 - dropped / 4));
+}
+
+/* The limit has nothing to do with it: back to what it was. */
+static void accept_as_usual(struct vegas2 *v)
+{
+    struct losses *l = &v->losses;
+    l->usual = l->lower;
+    l->served_known = true;
+    l->verdict = (struct tally){0};
+    forget_edge(v);
+    if (l->mu.value > 0)
+        v->mu = l->mu;
+    if (v->r0.value > 0 && v->mu.value > 0)
+        weir__vegas2_go_high(v, "usual loss");
+    else
+        weir__vegas2_set_limit(v, l->first, "usual loss");
+}
+
+/* Those calls were served that succeeded although they were among too many. That is a limit by itself, and nearer to
+ * the right one than what the cuts have come to. */
+static void go_on_from_served(struct vegas2 *v)
+{
+    struct losses *l = &v->losses;
+    l->served_known = true;
+    if (v->r0.value <= 0 || l->served < v->permits + 1 || l->served >= l->first)
+        return;
+    l->safe = l->served;
+    remember_edge(v, l->first);
+    v->mu = (struct estimate){l->served / knee_rtt(v), GUESS};
+    weir__vegas2_go_high(v, "served");
+}
+
+/* Whether the limit has come down so far that a downstream which minds it would drop fewer. */
+static bool spared(const struct vegas2 *v)
+{
+    const struct losses *l = &v->losses;
+    return v->permits <= SPARED * l->first || (l->served_known && v->permits <= l->served + weir__vegas2_margin(v));
+}
+
+static void learn_from_cuts(struct vegas2 *v, double dropped)
+{
+    struct losses *l = &v->losses;
+    if (!spared(v))
+        return;
+    count_last(&l->lower, dropped, RECENT);
+    double evidence = evidence_for_usual(l);
+    l->decided = fabs(evidence) > EVIDENCE;
+    if (evidence > EVIDENCE)
+        accept_as_usual(v);
+}
+
+/* ---- outcomes ---- */
 
 /* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
 void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample)
 {
     struct losses *l = &v->losses;
-    if (sample->start_ns < v->cut_ns)
-        return;
     double dropped = sample->outcome == WEIR_DROPPED;
-    l->outcomes++;
-    l->drops += dropped;
-    if (sample->start_ns >= v->moved_ns) {
-        l->seen++;
-        l->dropped += dropped;
-        if (v->permits <= l->safe)
-            count_below(l, dropped);
-    }
-    if (l->outcomes < fmax(10, v->limit))
+    if (sample->start_ns < v->cut_ns) {
+        l->served += 1 - dropped;
         return;
-    double share = l->drops / l->outcomes;
-    l->outcomes = 0;
-    l->drops = 0;
-    if (share > LOSS)
-        lose(v, share);
+    }
+    bool tolerant = l->usual.seen > 0;
+    if (!tolerant || even(v))
+        count(&l->verdict, dropped);
+    count_last(&l->recent, dropped, RECENT);
+    if (sample->start_ns >= v->moved_ns) {
+        count(&l->moved, dropped);
+        if (v->permits <= l->safe)
+            count_last(&l->below, dropped, MEMORY);
+        if (v->phase == LOW_PHASE && tolerant && even(v))
+            count_last(&l->usual, dropped, USUAL_MEMORY);
+        if (!l->decided && even(v))
+            learn_from_cuts(v, dropped);
+    }
+    if (!l->served_known && (double)(v->now_ns - v->cut_ns) > 2 * v->rtt)
+        go_on_from_served(v);
+    if (l->verdict.seen >= fmax(10, v->limit))
+        judge(v);
 }

@@ -18,6 +18,7 @@
 #define GROWTH_PRECISION  0.2  /* and while it grows */
 #define RESOLUTION        0.03 /* error that no sample size removes: drift, timers, calls that wait for each other */
 #define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
+#define OUT_OF_TURN       3.5  /* and where each of thousands of windows has a chance to make one */
 #define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
 #define DRIFT_RTT         2e-5 /* and a low phase to what is known of R0 */
 #define SETTLE            1.5  /* RTTs until the effect of a cut is in */
@@ -50,6 +51,12 @@
 #define FLOODED           1.5          /* R of a later block by that of the first that shows a queue */
 #define INFLUENCE         0.85         /* fall of R after an own cut that shows that the queue was the own one */
 #define LOSS              0.05         /* share of dropped outcomes from which on they count as overload */
+#define LOSS_SIGNIFICANT  2.0          /* standard errors that the share has to be above that */
+#define LOSS_OUTCOMES     1000.0       /* that are waited for until it is or is not */
+#define USUAL_MOST        0.6          /* share of dropped outcomes that may have nothing to do with the limit ... */
+#define USUAL_MEMORY      200.0        /* ... and outcomes of low phases that it is averaged over */
+#define RECENT            400.0        /* last outcomes that the share before the cuts is taken from */
+#define SPARED            0.75         /* of the limit that lost calls, where that would show at the latest */
 #define EDGE              0.05         /* of the limit that it may stay below the one that loses calls */
 #define EDGE_DROPS        3.0          /* dropped calls that show it, at least ... */
 #define EDGE_DROPS_MORE   5.0          /* ... and times as many of all as below it */
@@ -124,18 +131,32 @@ struct opening {
     uint64_t began_ns; /* end of the first block */
 };
 
+/* Outcomes of calls, and how many of them were dropped. */
+struct tally {
+    double seen;
+    double dropped;
+};
+
 /* What dropped calls say of a limit that the downstream itself has. */
 struct losses {
-    double outcomes; /* since the last verdict */
-    double drops;
-    double seen; /* of calls that began since the limit moved */
-    double dropped;
-    double below_seen; /* of calls at limits that are known to be safe */
-    double below_dropped;
-    double safe;       /* most permits that a window without loss had; 0: unknown */
-    double lossy;      /* fewest that calls were dropped at and not below; 0: none known */
-    uint64_t wait_ns;  /* between the last attempt to go beyond and the next */
-    uint64_t until_ns; /* when that is */
+    struct tally recent;  /* of the last calls at any limit */
+    struct tally verdict; /* since the last one */
+    struct tally moved;   /* of calls that began since the limit moved */
+    struct tally below;   /* of the last calls at limits that are known to be safe */
+    double safe;          /* most permits that a window without loss had; 0: unknown */
+    double lossy;         /* fewest that calls were dropped at and not below; 0: none known */
+    uint64_t wait_ns;     /* between the last attempt to go beyond and the next */
+    uint64_t until_ns;    /* when that is */
+
+    /* Cuts that follow each other, until it is known whether fewer calls are dropped at a lower limit. */
+    double first;        /* permits before the first of them */
+    struct estimate mu;  /* then */
+    struct tally before; /* of the last calls until then */
+    struct tally lower;  /* and of those where the downstream should drop fewer if it is the limit that it minds */
+    bool decided;        /* whether it does, or there was no cut */
+    double served;       /* calls that succeeded of those that began before the last cut */
+    bool served_known;   /* they are all back, or there was no cut */
+    struct tally usual;  /* what is dropped at any limit; none seen: nothing */
 };
 
 struct vegas2 {
