@@ -188,30 +188,53 @@ START_TEST(date_jumps_in_a_shared_drain)
 }
 END_TEST
 
-/* A client of few permits takes itself for one of a crowd, and each call begins to take three times as long. In a crowd
- * all would see that and give way, so an R that has not fallen when they have is no queue: the limit is back within
- * seconds, not with the next drain that the whole crowd shares. */
-START_TEST(small_client_outlives_slower_calls)
+/* The limit of a client that takes itself for one of a crowd, some seconds after each call has begun to take so many
+ * times as long; the highest of the last second, for a drain may be on. */
+static uint32_t limit_when_slower(double servers, double rtt_ns, double times, uint64_t seconds)
 {
     struct crowd crowd;
     begin_crowd(&crowd);
     struct stream *stream = &crowd.stream;
-    stream->servers = 9;
+    stream->servers = servers;
+    stream->rtt_ns = rtt_ns;
+    uint32_t highest = 0;
     for (int i = 0; i < 2; i++) {
-        uint64_t end_ns = stream->now_ns + (i == 0 ? 20 : 5) * SECOND;
+        uint64_t end_ns = stream->now_ns + (i == 0 ? 20 : seconds) * SECOND;
         while (stream->now_ns < end_ns) {
             double rtt = rtt_of(stream, stream->limit);
             stream->now_ns += (uint64_t)(rtt / stream->limit);
             uint64_t taken = (uint64_t)(rtt * factor(stream));
             weir_sample sample = {.start_ns = stream->now_ns - taken, .rtt_ns = taken, .in_flight = stream->limit};
             stream->limit = weir__vegas2.class.update(&crowd.state, &sample);
+            if (i == 1 && stream->now_ns + SECOND > end_ns && stream->limit > highest)
+                highest = stream->limit;
         }
-        stream->rtt_ns *= 3;
+        stream->rtt_ns *= times;
         if (i == 0)
             crowd.state.influence = -SURE / 2;
     }
-    ck_assert_uint_ge(stream->limit, 6);
-    ck_assert_uint_le(stream->limit, 14);
+    return highest;
+}
+
+/* A client of few permits takes itself for one of a crowd, and each call begins to take three times as long. In a crowd
+ * all would see that and give way, so an R that has not fallen when they have is no queue: the limit is back within
+ * seconds, not with the next drain that the whole crowd shares. */
+START_TEST(small_client_outlives_slower_calls)
+{
+    uint32_t limit = limit_when_slower(9, 20.0 * (double)MS, 3, 5);
+    ck_assert_uint_ge(limit, 6);
+    ck_assert_uint_le(limit, 14);
+}
+END_TEST
+
+/* One that is down to a single permit has no more to give. Nine of them, for some come upon a common drain. */
+START_TEST(smallest_client_outlives_far_slower_calls)
+{
+    for (int i = 0; i < 9; i++) {
+        uint32_t limit = limit_when_slower(3, 0.5 * (double)MS, 20, 4);
+        ck_assert_uint_ge(limit, 2);
+        ck_assert_uint_le(limit, 6);
+    }
 }
 END_TEST
 
@@ -414,6 +437,7 @@ int main(void)
     tcase_add_test(tests, a_cut_limit_comes_back_by_a_ramp);
     tcase_add_test(tests, date_jumps_in_a_shared_drain);
     tcase_add_test(tests, small_client_outlives_slower_calls);
+    tcase_add_test(tests, smallest_client_outlives_far_slower_calls);
     suite_add_tcase(suite, tests);
     tests = tcase_create("every algorithm");
     tcase_set_timeout(tests, TEST_LIMIT_S);

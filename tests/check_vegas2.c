@@ -632,6 +632,30 @@ static double next_load(struct line *line)
     return figures.throughput * (double)figures.rtt_noload_ns / 1e9 / limit;
 }
 
+static double limit_of_short_calls(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.rtt_ns = 20000;
+    stream.servers = 2;
+    start(&stream, &config);
+    run_for(&stream, 0.2);
+    double limit = mean_limit(&stream, 0.2);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* Where calls take less than a thread does to wake up, the downstream would be idle while one does: a queue that keeps
+ * the RTT at 150 us is no queue. */
+START_TEST(short_calls_may_queue)
+{
+    double limit = median_of(limit_of_short_calls);
+    if (limit < 12 || limit > 19)
+        ck_abort_msg("limit %.1f, 15 are in flight for 150 us", limit);
+}
+END_TEST
+
 /* ---- dropped calls ---- */
 
 static void open_line_of_40(struct line *line)
@@ -853,6 +877,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, settles_soon_when_slower);
     tcase_add_test(tcase, trials_find_throughput);
     tcase_add_test(tcase, trials_leave_a_knee_alone);
+    tcase_add_test(tcase, short_calls_may_queue);
     tcase_add_test(tcase, failures_at_any_limit_do_not_cut);
     tcase_add_test(tcase, a_raise_does_not_look_idle);
     tcase_add_test(tcase, a_thaw_does_not_look_idle);

@@ -132,7 +132,7 @@ static bool window_complete(const struct vegas2 *v)
         return sum->n >= v->cv2 / (STARTUP_PRECISION * STARTUP_PRECISION);
     if (v->grown > 0 || v->evidence >= v->enough)
         return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
-    return mean > v->r0.value * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
+    return mean > knee_rtt(v) * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
 }
 
 /* ---- samples ---- */

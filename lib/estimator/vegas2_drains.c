@@ -142,7 +142,7 @@ void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w)
 {
     if (v->high.n <= 0 || v->losses.lossy > 0) /* below such an edge there is no own queue */
         return;
-    double own = log1p(weir__vegas2_margin(v) / capacity(v)) + log(v->bend);
+    double own = log1p(weir__vegas2_margin(v) / capacity(v)) + log(knee_rtt(v) / v->r0.value);
     double fall = log(v->high.rtt / v->high.n / w->rtt);
     double variance = w->se * w->se + 1 / v->high.n + 1e-4;
     double all = as_expected(fall, own, 0.3, variance);

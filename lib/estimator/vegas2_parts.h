@@ -5,6 +5,7 @@
 
 /* What the files of vegas2 share. */
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,10 +18,13 @@ static inline double clamp(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* R at the knee. Where calls hinder each other it is above the RTT of a drained downstream without any queue. */
+/* R at the knee. Where calls hinder each other it is above the RTT of a drained downstream without any queue; and where
+ * that is shorter than what passes until a thread runs, a queue as short as that costs nothing, but saves the
+ * downstream from idling meanwhile. */
 static inline double knee_rtt(const struct vegas2 *v)
 {
-    return v->r0.value * v->bend;
+    double negligible = v->ceiling > 0 ? fmin(v->ceiling, NEGLIGIBLE_NS) : NEGLIGIBLE_NS;
+    return fmax(v->r0.value * v->bend, negligible);
 }
 
 /* c, in permits. */

@@ -146,12 +146,13 @@ static void hold_to_ceiling(struct vegas2 *v, const struct verdict *w)
 }
 
 /* One of a crowd gives way. But they all see the same R, and all do: if R has not fallen after a second time, when each
- * has cut its limit to less than a quarter, it is no queue. */
-static bool give_way(struct vegas2 *v)
+ * has cut its limit to less than a quarter, or has nothing left to give, it is no queue. */
+static bool give_way(struct vegas2 *v, const struct verdict *w)
 {
     if (v->crowded == 0)
         v->crowded_c = v->believed;
-    if (++v->crowded >= CROWDED && v->limit <= v->crowded_c / 4) {
+    bool given = v->limit <= v->crowded_c / 4 || (v->limit <= v->min_limit && w->rtt > FAR_SLOWER * knee_rtt(v));
+    if (++v->crowded >= CROWDED && given) {
         v->believed = v->crowded_c;
         return false;
     }
@@ -169,7 +170,7 @@ static bool may_be_others(struct vegas2 *v, const struct verdict *w, bool known)
     if (known || !v->verified_r0 || v->drain_interval == 0)
         return false;
     if (crowd && !v->coarse)
-        return give_way(v);
+        return give_way(v, w);
     if (v->aligned)
         return false;
     v->in_doubt = true;
@@ -195,7 +196,7 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
     v->credited = known;
     weir__vegas2_new_baseline(v, w->rtt, w->se);
     v->verified_r0 = true;
-    v->mu = (struct estimate){v->believed / v->r0.value, GUESS};
+    v->mu = (struct estimate){v->believed / knee_rtt(v), GUESS};
     weir__vegas2_forget_failures(v);
     if (known || v->cv2 > QUIET || (v->influence > 0 && v->believed >= CROWD)) { /* the growth itself will verify it */
         v->growth = 0.5;
@@ -281,7 +282,7 @@ static void learn_from_high_phase(struct vegas2 *v)
     if (v->high.n <= 0 || v->r0.variance < NOISY * NOISY)
         return;
     double own = weir__vegas2_margin(v) / capacity(v);
-    double observed = v->high.rtt / v->high.n / (1 + own) / v->bend;
+    double observed = v->high.rtt / v->high.n / (1 + own) * v->r0.value / knee_rtt(v);
     double gain = v->r0.variance / (v->r0.variance + 1 / v->high.n + own * own);
     v->r0.value += gain * (observed - v->r0.value);
     if (v->ceiling > 0)

@@ -84,6 +84,8 @@
 #define FRESH             3u    /* windows after a low phase in which others may still be drained */
 #define QUIET             0.3   /* squared coefficient of variation of an RTT that a few samples tell */
 #define CROWD             10.0  /* permits below which a client is likely to be one of many */
+#define FAR_SLOWER        4.0   /* times as slow as no crowd of clients becomes at once that hold few permits each */
+#define NEGLIGIBLE_NS     1.5e5 /* a queue up to that RTT is none: about the time until a thread runs that is woken */
 #define CROWDED           2u    /* verdicts for a crowd after which its clients would all have given way */
 #define COARSE            8u    /* cells of the grid, of which the first is the one that most clients share */
 #define NEWCOMER_RTTS     12.0  /* between the first drains of a client that may have come into a crowd */
