@@ -135,6 +135,36 @@ START_TEST(downstream)
 }
 END_TEST
 
+/* The limit and the completions fall to that share within the observation, the round trip of an idle downstream by
+ * another. */
+static void lose(double limit, double completions, double noload)
+{
+    make_healthy();
+    set_all(WEIR__FIGURE_WAITING, 1);
+    for (int i = LOOKS / 2; i < LOOKS; i++) {
+        uint64_t *figures = looks[i].figures;
+        figures[WEIR__FIGURE_LIMIT] = (uint64_t)(limit * 10);
+        figures[WEIR__FIGURE_SUCCEEDED] = looks[i - 1].figures[WEIR__FIGURE_SUCCEEDED] + (uint64_t)(completions * 100);
+        figures[WEIR__FIGURE_RTT_NOLOAD] = (uint64_t)(noload * 9000000);
+    }
+}
+
+START_TEST(lost_capacity)
+{
+    lose(0.5, 0.5, 1);
+    ck_assert_str_eq(rules(), "saturated, capacity, blocked");
+    lose(0.8, 0.5, 1);
+    ck_assert_str_eq(rules(), "saturated, blocked");
+    lose(0.5, 0.8, 1);
+    ck_assert_str_eq(rules(), "saturated, blocked");
+    lose(0.5, 0.5, 1.5); /* each call takes longer */
+    ck_assert_str_eq(rules(), "saturated, blocked");
+    lose(0.5, 0.5, 1);
+    set_all(WEIR__FIGURE_WAITING, 0); /* the program asks for less */
+    ck_assert_str_eq(rules(), "healthy");
+}
+END_TEST
+
 START_TEST(queues)
 {
     make_healthy();
@@ -214,6 +244,7 @@ int main(void)
     tcase_add_test(tests, constraint);
     tcase_add_test(tests, bounds);
     tcase_add_test(tests, downstream);
+    tcase_add_test(tests, lost_capacity);
     tcase_add_test(tests, queues);
     tcase_add_test(tests, limits);
     tcase_add_test(tests, texts);

@@ -118,6 +118,38 @@ static void latency(struct explanation *explanation)
             format_ns(whole_ns(recent_ns), text[0]), recent_ns / usual_ns, format_ns(whole_ns(usual_ns), text[1]));
 }
 
+/* Completions per second and the limit, over a third of the looks. */
+struct part {
+    double rate;
+    double limit;
+};
+
+static struct part part_of(const struct observation *seen, size_t begin, size_t length)
+{
+    const struct weir__record *looks = seen->looks + begin;
+    struct part part = {.rate = completions_per_s(&looks[length - 1], &looks[0])};
+    for (size_t i = 0; i < length; i++)
+        part.limit += (double)looks[i].figures[WEIR__FIGURE_LIMIT] / (double)length;
+    return part;
+}
+
+/* Fewer calls at a time, each of which would take as long as before if it were alone. */
+static void capacity(struct explanation *explanation)
+{
+    const struct observation *seen = explanation->seen;
+    size_t third = seen->count / 3;
+    if (third < 2 || !has_demand(explanation))
+        return;
+    struct part before = part_of(seen, 0, third), after = part_of(seen, seen->count - third, third);
+    double noload = (double)explanation->first->figures[WEIR__FIGURE_RTT_NOLOAD];
+    bool as_fast = (double)now(explanation, WEIR__FIGURE_RTT_NOLOAD) < 1.3 * noload;
+    if (as_fast && after.limit <= 0.7 * before.limit && after.rate <= 0.75 * before.rate)
+        say(explanation, "capacity",
+            "the downstream has lost capacity: it completes %.0f calls a second, not %.0f, and the limit has followed "
+            "from %.0f to %.0f",
+            after.rate, before.rate, before.limit, after.limit);
+}
+
 static void failures(struct explanation *explanation)
 {
     uint64_t dropped = change(explanation, WEIR__FIGURE_DROPPED);
@@ -225,6 +257,7 @@ unsigned explain(FILE *out, const struct observation *observation)
         constraint(&explanation);
         bounds(&explanation);
         latency(&explanation);
+        capacity(&explanation);
         failures(&explanation);
         hanging(&explanation);
         queue(&explanation);
