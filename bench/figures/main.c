@@ -28,6 +28,7 @@ struct look {
     enum way way;
     atomic_bool over;
     uint64_t count;
+    double used_ns;
     FILE *sink;
 };
 
@@ -35,6 +36,13 @@ static weir_outcome nothing(void *unused)
 {
     (void)unused;
     return WEIR_SUCCESS;
+}
+
+static double used_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 /* Looks at the figures until the round is over. */
@@ -51,6 +59,7 @@ static void *watch(void *arg)
         look->count++;
         (void)nanosleep(&pause, NULL);
     }
+    look->used_ns = used_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
@@ -71,19 +80,12 @@ struct cost {
     double used_ns;
 };
 
-static double used_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 static struct cost run_jobs(weir_pool *pool)
 {
     pthread_t clients[CLIENTS];
     uint64_t count = 0;
     uint64_t begin_ns = weir_now_ns();
-    double begin_used_ns = used_ns();
+    double begin_used_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (int i = 0; i < CLIENTS; i++) {
         if (pthread_create(&clients[i], NULL, submit, pool) != 0)
             exit(1);
@@ -95,10 +97,16 @@ static struct cost run_jobs(weir_pool *pool)
     }
     (void)weir_pool_drain(pool, WEIR_FOREVER);
     return (struct cost){.passed_ns = (double)(weir_now_ns() - begin_ns) / (double)count,
-                         .used_ns = (used_ns() - begin_used_ns) / (double)count};
+                         .used_ns = (used_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_used_ns) / (double)count};
 }
 
-static struct cost measure(enum way way, const char *directory, FILE *sink, uint64_t *looks)
+/* Of all rounds of a way. */
+struct looks {
+    uint64_t count;
+    double used_ns;
+};
+
+static struct cost measure(enum way way, const char *directory, FILE *sink, struct looks *looks)
 {
     weir_config config;
     struct look look = {.way = way, .sink = sink};
@@ -118,7 +126,8 @@ static struct cost measure(enum way way, const char *directory, FILE *sink, uint
     atomic_store(&look.over, true);
     if (watched)
         (void)pthread_join(watcher, NULL);
-    *looks += look.count;
+    looks->count += look.count;
+    looks->used_ns += look.used_ns;
     (void)weir_pool_destroy(look.pool);
     return cost;
 }
@@ -152,7 +161,7 @@ int main(void)
     static double passed[WAYS][ROUNDS];
     static double used[WAYS][ROUNDS];
     char directory[] = "/tmp/weir-figures-XXXXXX";
-    uint64_t looks[WAYS] = {0};
+    struct looks looks[WAYS] = {0};
     FILE *sink = fopen("/dev/null", "w");
     if (sink == NULL || mkdtemp(directory) == NULL)
         return 1;
@@ -166,7 +175,10 @@ int main(void)
         }
     }
     printf("%d rounds, median (and quartiles), against the same round; %.0f snapshots a second\n", ROUNDS,
-           (double)looks[SNAPSHOTS] / (ROUNDS * (double)ROUND_NS / 1e9));
+           (double)looks[SNAPSHOTS].count / (ROUNDS * (double)ROUND_NS / 1e9));
+    printf("a snapshot takes %.1f us of a processor, sleep and wake-up included: a thousand a second %.2f %% of it\n",
+           looks[SNAPSHOTS].used_ns / 1e3 / (double)looks[SNAPSHOTS].count,
+           looks[SNAPSHOTS].used_ns / 1e4 / (double)looks[SNAPSHOTS].count);
     printf("time that has passed\n");
     for (int way = 0; way < WAYS; way++)
         report((enum way)way, passed);
