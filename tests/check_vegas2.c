@@ -656,6 +656,37 @@ START_TEST(short_calls_may_queue)
 }
 END_TEST
 
+static double limit_in_gusts(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    double sum = 0, seconds = 0;
+    for (int i = 0; i < 300; i++) {
+        bool gust = i % 2 != 0;
+        stream.rtt_ns = (gust ? 28.0 : 20.0) * (double)MS;
+        double length = (gust ? 0.1 : 0.2) * -log(weir_test_uniform(&stream.seed));
+        double limit = mean_limit(&stream, length);
+        if (i >= 100) {
+            sum += limit * length;
+            seconds += length;
+        }
+    }
+    weir_estimator_destroy(stream.estimator);
+    return sum / seconds;
+}
+
+/* All calls of a tenth of a second now and then take 40 % longer: that is neither a loss of capacity nor a higher
+ * baseline, and over before it could be told. */
+START_TEST(gusts_do_not_shake_it)
+{
+    double limit = median_of(limit_in_gusts);
+    if (limit < 34 || limit > 52)
+        ck_abort_msg("limit %.1f of 40", limit);
+}
+END_TEST
+
 /* ---- dropped calls ---- */
 
 static void open_line_of_40(struct line *line)
@@ -878,6 +909,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, trials_find_throughput);
     tcase_add_test(tcase, trials_leave_a_knee_alone);
     tcase_add_test(tcase, short_calls_may_queue);
+    tcase_add_test(tcase, gusts_do_not_shake_it);
     tcase_add_test(tcase, failures_at_any_limit_do_not_cut);
     tcase_add_test(tcase, a_raise_does_not_look_idle);
     tcase_add_test(tcase, a_thaw_does_not_look_idle);

@@ -64,6 +64,22 @@ static void learn_variation(struct vegas2 *v, double cv2)
     v->cv2 += (cv2 - v->cv2) * v->window.n / v->cv2_weight;
 }
 
+/* The part of a move of R that the move of the load does not explain, which may leave R as it was or take it along. */
+static double jump_between(const struct verdict *a, const struct verdict *b)
+{
+    double move = log(b->rtt / a->rtt), load = log(b->load / a->load);
+    double jump = fabs(move - clamp(move, fmin(0, load), fmax(0, load)));
+    bool chance = jump < SIGNIFICANT * hypot(a->se, b->se);
+    return chance || jump < GUST ? 0 : fmin(FARTHEST, jump);
+}
+
+static void learn_wander(struct vegas2 *v, const struct verdict *w)
+{
+    double jump = v->last.rtt > 0 ? jump_between(&v->last, w) : 0;
+    v->jumps += (jump * jump - v->jumps) / GUST_WINDOWS;
+    v->last = *w;
+}
+
 /* R, N, X = N/R and how well R is known, from the sums of the window that is open. */
 static struct verdict judge(struct vegas2 *v)
 {
@@ -73,6 +89,9 @@ static struct verdict judge(struct vegas2 *v)
     learn_variation(v, variance / (w.rtt * w.rtt));
     w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
     w.bound = w.load >= BOUND * v->permits;
+    if (w.bound && v->phase == HIGH_PHASE)
+        learn_wander(v, &w);
+    w.se = hypot(w.se, wander(v));
     if (w.bound)
         w.load *= weir__vegas2_exact(v);
     w.rate = w.load / w.rtt;

@@ -34,7 +34,7 @@ void weir__vegas2_believe_baseline(struct vegas2 *v, double observed, double se)
     if (v->r0.value <= 0)
         v->r0 = (struct estimate){observed, se * se};
     else
-        weir__vegas2_learn(&v->r0, observed, se, DRIFT_RTT);
+        weir__vegas2_learn(&v->r0, observed, se, DRIFT_RTT + wander(v) * wander(v) / GUST_DRAINS);
 }
 
 void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se)

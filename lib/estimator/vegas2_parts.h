@@ -33,6 +33,18 @@ static inline double capacity(const struct vegas2 *v)
     return v->mu.value * knee_rtt(v);
 }
 
+/* Calls of one moment share its weather: a checkpoint, a neighbour, a garbage collection make all of them slower. How
+ * much R wanders beyond what the calls of a window explain is error as well, for what is sought is its mean. A few
+ * jumps are no gusts but a change, there and back. In a crowd it is the others that move R, and whoever took no notice
+ * of that would keep more than a fair share. */
+static inline double wander(const struct vegas2 *v)
+{
+    if (v->influence <= 0)
+        return 0;
+    double one = FARTHEST * FARTHEST / GUST_WINDOWS;
+    return v->jumps > FEW_JUMPS * one ? GUSTS * sqrt((v->jumps - one) / 2) : 0;
+}
+
 /* How many times as long as for a quiet downstream the baseline has to be looked at. */
 static inline double patience(const struct vegas2 *v)
 {

@@ -62,7 +62,7 @@ static void grow(struct vegas2 *v, const struct verdict *w)
     v->step = v->growth;
     weir__vegas2_set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
     v->growth = fmin(FASTEST, 2 * v->growth);
-    if (v->influence <= 0) /* growth does not show in R, so it must not live on what was seen before it */
+    if (v->influence <= 0 || wander(v) > GUSTY) /* growth does not show in R, or not at once */
         v->evidence = 0;
     if (++v->grown > 1)
         v->enough = EVIDENCE;

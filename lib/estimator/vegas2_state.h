@@ -69,6 +69,13 @@
 #define STEP              0.1    /* the first of a growth */
 #define FASTEST           0.7    /* and the last */
 #define EMERGENCY_RTTS    8.0    /* between two drains while the baseline is in doubt */
+#define GUST              0.25   /* a jump of R from window to window that is more than what other clients do to it */
+#define FARTHEST          0.35   /* and what counts of it at most */
+#define FEW_JUMPS         2.0    /* that are a change of the downstream, there and back */
+#define GUST_WINDOWS      80.0   /* windows that jumps are averaged over */
+#define GUSTS             3.0    /* standard deviation of R by that of a jump: a gust outlasts a window */
+#define GUSTY             0.05   /* wander from which on windows in a row say the same */
+#define GUST_DRAINS       64.0   /* part of the squared wander that a low phase adds to what is not known of R0 */
 #define PRIOR_CV2         0.5    /* variation expected before there is a sample ... */
 #define PRIOR_SAMPLES     8.0    /* ... which counts as much as these many */
 #define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
@@ -177,6 +184,8 @@ struct vegas2 {
     double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
     double rtt;            /* R of the last window */
     double cv2_weight;     /* samples that cv2 stands for */
+    struct verdict last;   /* the last bound window of the high phase; R 0: none */
+    double jumps;          /* mean square of the moves of R between two of them that are no chance, relative */
     double span;           /* ns that the last window of the high phase took */
     double cv2;            /* squared coefficient of variation of the RTT, averaged over windows */
     double growth;         /* by which the limit grows while nothing queues */
