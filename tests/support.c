@@ -55,6 +55,13 @@ unsigned weir_test_slow(void)
     return divisor > 1 ? divisor : 1;
 }
 
+uint64_t weir_test_patience_ns(uint64_t ns)
+{
+    enum { MOST = 10 };
+    unsigned slow = weir_test_slow();
+    return ns * (slow < MOST ? slow : MOST);
+}
+
 unsigned weir_test_rounds(unsigned rounds, unsigned least)
 {
     unsigned asked = number_of("WEIR_TEST_ROUNDS");

@@ -24,6 +24,10 @@ double weir_test_uniform(uint64_t *state); /* [0, 1) */
 /* How much less is to be done where a sanitizer or valgrind makes everything slow: WEIR_TEST_SLOW, at least 1. */
 unsigned weir_test_slow(void);
 
+/* How long a test may wait for what comes at once: ns, and WEIR_TEST_SLOW times as long where everything is slow. At
+ * most ten times, so that what comes by a timer of hours, or never, is still found out. */
+uint64_t weir_test_patience_ns(uint64_t ns);
+
 /* How often a race is run: WEIR_TEST_ROUNDS if that is set, else rounds divided by WEIR_TEST_SLOW, at least least. */
 unsigned weir_test_rounds(unsigned rounds, unsigned least);
 
