@@ -59,14 +59,14 @@ START_TEST(deadlines_without_their_thread)
     weir_test_occupy(pool, &gate, 1);
     weir_test_log_capture();
     atomic_store(&no_threads, true);
-    late.deadline_ns = weir_after_ns(2000000);
+    late.deadline_ns = weir_after_ns(100000000);
     ck_assert_int_eq(weir_job_submit(pool, &late), 0);
     ck_assert_ptr_nonnull(strstr(weir_test_log_text(), "the thread that minds deadlines could not be started"));
     ck_assert_uint_eq(weir_test_stats(pool).worker_start_failures, 1);
     WEIR_TEST_UNTIL(weir_now_ns() > late.deadline_ns);
     ck_assert_int_eq(weir_job_outcome(&late, NULL), EINPROGRESS);
     atomic_store(&no_threads, false);
-    second.deadline_ns = weir_after_ns(2000000);
+    second.deadline_ns = weir_after_ns(100000000);
     ck_assert_int_eq(weir_job_submit(pool, &second), 0);
     ck_assert_int_eq(weir_job_wait(&second, WEIR_FOREVER), ETIMEDOUT); /* though the gate is shut */
     weir_test_gate_open(&gate);

@@ -382,7 +382,7 @@ START_TEST(what_never_ran_is_no_sample)
     weir_job cancelled = WEIR_JOB_INIT(weir_test_nothing, NULL);
     weir_job expiring = WEIR_JOB_INIT(weir_test_nothing, NULL);
     weir_test_occupy(pool, &gate, 1);
-    expiring.deadline_ns = weir_after_ns(2000000);
+    expiring.deadline_ns = weir_after_ns(100000000);
     ck_assert_int_eq(weir_job_submit(pool, &cancelled), 0);
     ck_assert_int_eq(weir_job_submit(pool, &expiring), 0);
     ck_assert_int_eq(weir_job_wait(&expiring, WEIR_FOREVER), ETIMEDOUT);

@@ -411,7 +411,7 @@ START_TEST(figures_of_a_partition)
 
     ck_assert_int_eq(weir_job_cancel(&batch[0].job), 0);
     weir_test_task_init(&late, "batch", 1);
-    late.job.deadline_ns = weir_after_ns(3000000);
+    late.job.deadline_ns = weir_after_ns(100000000);
     ck_assert_int_eq(weir_job_trysubmit(pool, &late.job), 0);
     ck_assert_int_eq(weir_job_wait(&late.job, WEIR_FOREVER), ETIMEDOUT);
     ck_assert_int_eq(weir_limiter_acquire_many(limiter, &permit, 1, "batch", 0), ETIMEDOUT);

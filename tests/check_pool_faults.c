@@ -134,7 +134,7 @@ static void use_all_kinds(void)
     weir_pool *pool = weir_test_pool_of(&config);
     weir_test_occupy(pool, &gate, 3);
     weir_job expiring = WEIR_JOB_INIT(weir_test_nothing, NULL);
-    expiring.deadline_ns = weir_after_ns(2000000);
+    expiring.deadline_ns = weir_after_ns(100000000);
     ck_assert_int_eq(weir_job_submit(pool, &expiring), 0);
     ck_assert_int_eq(weir_job_wait(&expiring, WEIR_FOREVER), ETIMEDOUT);
     for (int i = 0; i < 4; i++)

@@ -150,7 +150,7 @@ static void tour_handles(void)
     REQUIRE(weir_pool_create(&pool, "handles", &config) == 0);
     REQUIRE(weir_job_submit(pool, &blocking) == 0);
     UNTIL(atomic_load(&inside) == 1);
-    expiring.deadline_ns = weir_after_ns(1000000);
+    expiring.deadline_ns = weir_after_ns(100000000);
     REQUIRE(weir_job_submit(pool, &cancelled) == 0);
     REQUIRE(weir_job_submit(pool, &expiring) == 0);
     REQUIRE(weir_job_wait(&expiring, WEIR_FOREVER) == ETIMEDOUT);
