@@ -174,6 +174,15 @@ static bool is_one_of(int error, int a, int b)
     return error == a || error == b;
 }
 
+static void call_directly(weir_limiter *limiter)
+{
+    weir_permit permit = {0};
+    int error = weir_limiter_timedacquire(limiter, &permit, weir_after_ns(100000));
+    ck_assert(is_one_of(error, 0, ETIMEDOUT));
+    if (error == 0)
+        ck_assert_int_eq(weir_limiter_release(limiter, &permit, WEIR_SUCCESS), 0);
+}
+
 /* Everything ends, in one of the ways it may, and once. */
 static void run_scenario(uint32_t algorithm)
 {
@@ -192,14 +201,17 @@ static void run_scenario(uint32_t algorithm)
     ck_assert(is_one_of(expired, 0, ETIMEDOUT));
     ck_assert(is_one_of(weir_job_submit(pool, &patient), 0, ETIMEDOUT));
     ck_assert_int_eq(weir_pool_drain(pool, weir_after_ns(2000000)), weir_test_stats(pool).queued > 0 ? ETIMEDOUT : 0);
-    if (expired == 0)
+    if (expired == 0) {
+        ck_assert(is_one_of(weir_job_wait(&expiring, weir_after_ns(100000)), EINPROGRESS, ETIMEDOUT));
         ck_assert_int_eq(weir_job_wait(&expiring, WEIR_FOREVER), ETIMEDOUT);
+    }
     ck_assert_int_eq(weir_pool_resume(pool), 0);
     pthread_t thread = weir_test_thread(call_some, pool);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(weir_pool_submit(pool, sleep_a_moment, NULL), 0);
     int error = weir_pool_timedsubmit(pool, sleep_a_moment, NULL, weir_after_ns(100000));
     ck_assert(is_one_of(error, 0, ETIMEDOUT));
+    call_directly(weir_pool_limiter(pool));
     ck_assert_ptr_null(weir_test_join(thread));
     ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
     weir_stats stats = weir_test_stats(pool);

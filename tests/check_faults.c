@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "pool_support.h"
+#include "stats/live_file.h"
 
 /* ---- the faults ---- */
 
@@ -155,6 +157,13 @@ static void submitted(struct outcome *outcome, int error)
         outcome->odd = error;
 }
 
+/* A call that is made, or finds no memory. */
+static void refused(struct outcome *outcome, int error)
+{
+    if (error != 0 && error != ENOMEM && outcome->odd == 0)
+        outcome->odd = error;
+}
+
 static weir_outcome count_copied(void *arg)
 {
     atomic_uint *ran;
@@ -162,9 +171,18 @@ static weir_outcome count_copied(void *arg)
     return weir_test_count(ran);
 }
 
+/* Jobs that stay in their workers until the gate opens. */
+static void occupy(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome)
+{
+    unsigned gated = weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
+    gated += weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
+    outcome->accepted += gated;
+    atomic_fetch_add(&outcome->ran, gated);
+}
+
 /* A queue that grows over several chunks behind a busy worker, all kinds of jobs. No call of it can block for ever when
  * memory is short: what may wait has a deadline, or is made when nothing is queued. */
-static void use_pool(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome)
+static void use_queue(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome)
 {
     atomic_uint *ran = &outcome->ran;
     char large[100] = {0};
@@ -173,10 +191,7 @@ static void use_pool(weir_pool *pool, struct weir_test_gate *gate, struct outcom
     submitted(outcome, weir_pool_submit_copy(pool, count_copied, large, sizeof large));
     submitted(outcome, weir_pool_submit_copy(pool, count_copied, &ran, sizeof ran));
     (void)weir_pool_drain(pool, WEIR_FOREVER);
-    unsigned gated = weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
-    gated += weir_pool_trysubmit(pool, weir_test_pass, gate) == 0;
-    outcome->accepted += gated;
-    atomic_fetch_add(ran, gated);
+    occupy(pool, gate, outcome);
     for (int i = 0; i < 1100; i++)
         submitted(outcome, weir_pool_trysubmit(pool, weir_test_count, ran));
     weir_test_gate_open(gate);
@@ -184,17 +199,84 @@ static void use_pool(weir_pool *pool, struct weir_test_gate *gate, struct outcom
     submitted(outcome, weir_pool_call(pool, weir_test_count, ran, NULL));
 }
 
-static void run_scenario(struct outcome *outcome)
+enum { HANDLES = 12 };
+
+/* One with a deadline too far to pass, which starts the thread that minds deadlines, one whose deadline may pass, one
+ * without; in each partition; every fourth is told to completions. */
+static weir_job handle_of(unsigned i, weir_completions *completions, atomic_uint *ran)
+{
+    static const char *const partitions[] = {"live", NULL, "batch"};
+    weir_job job = WEIR_JOB_INIT(weir_test_count, ran);
+    job.partition = partitions[i % 3];
+    job.completions = i % 4 == 3 ? completions : NULL;
+    if (i % 3 == 0)
+        job.deadline_ns = weir_after_ns(UINT64_C(3600000000000));
+    else if (i % 3 == 1)
+        job.deadline_ns = weir_after_ns(500000);
+    return job;
+}
+
+/* Every end is told once, where it was asked for. */
+static void take_completions(weir_completions *completions, unsigned told, struct outcome *outcome)
+{
+    for (; told > 0; told--) {
+        if (weir_completions_next(completions) == NULL)
+            outcome->odd = -1;
+    }
+    if (weir_completions_next(completions) != NULL)
+        outcome->odd = -2;
+    weir_completions_destroy(completions);
+}
+
+/* Partitions that change their shares, handles, deadlines and completions. */
+static void use_handles(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome)
+{
+    weir_job jobs[HANDLES];
+    bool accepted[HANDLES];
+    weir_completions *completions = NULL;
+    unsigned told = 0;
+    refused(outcome, weir_completions_create(&completions));
+    refused(outcome, weir_pool_configure(pool, "PARTITIONS", "live=0.25,batch=0.25"));
+    occupy(pool, gate, outcome);
+    for (unsigned i = 0; i < HANDLES; i++) {
+        jobs[i] = handle_of(i, completions, &outcome->ran);
+        int error = weir_job_trysubmit(pool, &jobs[i]);
+        accepted[i] = error == 0;
+        told += error == 0 && jobs[i].completions != NULL;
+        if (error != ETIMEDOUT) /* its deadline has passed by now */
+            submitted(outcome, error);
+    }
+    weir_test_gate_open(gate);
+    for (unsigned i = 0; i < HANDLES; i++) {
+        int status = accepted[i] ? weir_job_wait(&jobs[i], WEIR_FOREVER) : 0;
+        if (status == ETIMEDOUT && i % 3 == 1)
+            atomic_fetch_add(&outcome->ran, 1);
+        else if (status != 0)
+            outcome->odd = status;
+    }
+    (void)weir_pool_drain(pool, WEIR_FOREVER);
+    take_completions(completions, told, outcome);
+}
+
+static const struct scenario {
+    const char *partitions;
+    void (*use)(weir_pool *pool, struct weir_test_gate *gate, struct outcome *outcome);
+} scenarios[] = {{NULL, use_queue}, {"live=0.5,batch=0.25", use_handles}};
+
+enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
+
+static void run_scenario(const struct scenario *scenario, struct outcome *outcome)
 {
     struct weir_test_gate gate;
     weir_pool *pool = NULL;
     weir_config config = weir_test_fixed(3, 1200);
+    config.partitions = scenario->partitions;
     memset(outcome, 0, sizeof *outcome);
     weir_test_gate_init(&gate);
     long before = atomic_load(&blocks);
     outcome->created = weir_pool_create(&pool, "faulty", &config);
     if (outcome->created == 0) {
-        use_pool(pool, &gate, outcome);
+        scenario->use(pool, &gate, outcome);
         outcome->destroyed = weir_pool_destroy(pool);
     }
     outcome->leaked = atomic_load(&blocks) - before;
@@ -213,12 +295,12 @@ static void assert_outcome(struct outcome *outcome, unsigned k)
 }
 
 /* How many attempts the scenario makes without a fault. */
-static unsigned reach(struct fault *fault)
+static unsigned reach(const struct scenario *scenario, struct fault *fault)
 {
     struct outcome outcome;
-    run_scenario(&outcome); /* what happens once per process is not the scenario's */
+    run_scenario(scenario, &outcome); /* what happens once per process is not the scenario's */
     set_fault(fault, 0, 0);
-    run_scenario(&outcome);
+    run_scenario(scenario, &outcome);
     unsigned calls = atomic_load(&fault->calls);
     assert_outcome(&outcome, 0);
     ck_assert_int_eq(outcome.created, 0);
@@ -238,30 +320,32 @@ static unsigned next_fault(unsigned k, unsigned reached)
  * accepted job runs, nothing leaks, and the next pool is as good as ever. */
 START_TEST(memory)
 {
+    const struct scenario *scenario = &scenarios[_i / 2];
     start_quiet();
-    unsigned reached = reach(&memory_fault);
+    unsigned reached = reach(scenario, &memory_fault);
     ck_assert_uint_ge(reached, 8);
     for (unsigned k = 1; k <= reached; k = next_fault(k, reached)) {
         struct outcome outcome;
-        set_fault(&memory_fault, k, _i == 0 ? 1 : 4);
-        run_scenario(&outcome);
+        set_fault(&memory_fault, k, _i % 2 == 0 ? 1 : 4);
+        run_scenario(scenario, &outcome);
         assert_outcome(&outcome, k);
     }
-    (void)reach(&memory_fault);
+    (void)reach(scenario, &memory_fault);
     end_quiet();
 }
 END_TEST
 
-/* The same for the k-th thread. */
+/* The same for the k-th thread, a worker or the one that minds deadlines. */
 START_TEST(threads)
 {
+    const struct scenario *scenario = &scenarios[_i / 2];
     start_quiet();
-    unsigned reached = reach(&thread_fault);
+    unsigned reached = reach(scenario, &thread_fault);
     ck_assert_uint_ge(reached, 2);
     for (unsigned k = 1; k <= reached + 2; k++) {
         struct outcome outcome;
-        set_fault(&thread_fault, k, _i == 0 ? 1 : 4);
-        run_scenario(&outcome);
+        set_fault(&thread_fault, k, _i % 2 == 0 ? 1 : 4);
+        run_scenario(scenario, &outcome);
         ck_assert_int_eq(outcome.created, 0);
         assert_outcome(&outcome, k);
     }
@@ -278,6 +362,7 @@ START_TEST(limiter_memory)
     ck_assert_int_eq(weir_config_init(&config), 0);
     config.flags = WEIR_NO_ENV;
     config.algorithm = (uint32_t)_i;
+    config.partitions = "live=0.5,batch=0.25";
     ck_assert_int_eq(weir_limiter_create(&limiter, "faulty", &config), 0);
     ck_assert_int_eq(weir_limiter_destroy(limiter), 0);
     for (unsigned k = 1;; k++) {
@@ -325,6 +410,80 @@ START_TEST(writing_memory)
     (void)fclose(out);
     weir_test_pool_end(pool);
     end_quiet();
+}
+END_TEST
+
+/* ---- live files ---- */
+
+static char directory[64];
+
+/* A pool that is to publish its figures: where memory is short it does not come to be, or goes without its file and
+ * says so. */
+static void publish(unsigned k, unsigned *calls)
+{
+    weir_pool *pool = NULL;
+    weir_config config = weir_test_fixed(1, 1);
+    config.stats_dir = directory;
+    weir_test_log_capture();
+    long before = atomic_load(&blocks);
+    set_fault(&memory_fault, k, 1);
+    int error = weir_pool_create(&pool, "live", &config);
+    *calls = atomic_load(&memory_fault.calls);
+    no_faults();
+    bool told = strstr(weir_test_log_text(), "STATS_DIR") != NULL;
+    int destroyed = error == 0 ? weir_pool_destroy(pool) : 0;
+    long leaked = atomic_load(&blocks) - before;
+    ck_assert_int_eq(destroyed, 0);
+    ck_assert_msg(leaked == 0, "fault %u: create %d, %ld blocks leaked", k, error, leaked);
+    bool has_failed = k != 0 && *calls >= k;
+    ck_assert_msg(error == (has_failed && !told ? ENOMEM : 0), "fault %u: create %d, told %d", k, error, told);
+    ck_assert_msg(has_failed || !told, "told without a fault");
+}
+
+/* The reader is another process, for nobody sees a lock of his own. */
+static int read_under_faults(void *unused)
+{
+    struct weir__record *records;
+    size_t count;
+    unsigned odd;
+    (void)unused;
+    for (unsigned k = 1;; k++) {
+        long before = atomic_load(&blocks);
+        set_fault(&memory_fault, k, 1);
+        int error = weir__live_read(directory, &records, &count, &odd);
+        unsigned calls = atomic_load(&memory_fault.calls);
+        no_faults();
+        if (error != (calls >= k ? ENOMEM : 0) || count != (error == 0 ? 1 : 0) || odd != 0)
+            return 1;
+        free(records);
+        if (atomic_load(&blocks) != before)
+            return 2;
+        if (calls < k)
+            return k > 1 ? 0 : 3;
+    }
+}
+
+/* Memory that is short when a live file is made, and when it is read. */
+START_TEST(live_memory)
+{
+    unsigned calls = 0;
+    unsigned k = 0;
+    (void)snprintf(directory, sizeof directory, "/tmp/weir-faults-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    start_quiet();
+    publish(0, &calls);
+    do {
+        publish(++k, &calls);
+    } while (calls >= k);
+    weir_pool *pool = NULL;
+    weir_config config = weir_test_fixed(1, 1);
+    config.stats_dir = directory;
+    ck_assert_int_eq(weir_pool_create(&pool, "live", &config), 0);
+    int status = weir_test_in_child(read_under_faults, NULL);
+    weir_test_pool_end(pool);
+    ck_assert_int_eq(status, 0);
+    end_quiet();
+    ck_assert_int_eq(rmdir(directory), 0);
 }
 END_TEST
 
@@ -649,10 +808,11 @@ int main(void)
     Suite *suite = suite_create("faults");
     TCase *each = tcase_create("each attempt");
     tcase_set_timeout(each, TEST_LIMIT_S);
-    tcase_add_loop_test(each, memory, 0, 2);
-    tcase_add_loop_test(each, threads, 0, 2);
+    tcase_add_loop_test(each, memory, 0, 2 * SCENARIOS);
+    tcase_add_loop_test(each, threads, 0, 2 * SCENARIOS);
     tcase_add_loop_test(each, limiter_memory, WEIR_VEGAS2, WEIR_CUSTOM);
     tcase_add_test(each, writing_memory);
+    tcase_add_test(each, live_memory);
     suite_add_tcase(suite, each);
     TCase *cases = tcase_create("cases");
     tcase_set_timeout(cases, TEST_LIMIT_S);

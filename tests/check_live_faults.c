@@ -9,8 +9,10 @@
 #include <config.h>
 #endif
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,9 @@ static struct {
     int error;            /* of the read at_read, from 1; 0: none fails */
     unsigned at_read;
     unsigned reads;
-    size_t piece; /* most bytes of a read; 0: any */
+    unsigned tries;   /* calls that can be refused, since it was set */
+    unsigned refused; /* the one that is, from 1, with error; 0: none */
+    size_t piece;     /* most bytes of a read; 0: any */
 } fault;
 
 static void count_call(void)
@@ -48,6 +52,56 @@ static void count_call(void)
     if (++fault.calls == fault.after)
         fault.change();
     errno = kept;
+}
+
+static bool is_refused(void)
+{
+    if (++fault.tries != fault.refused)
+        return false;
+    errno = fault.error;
+    return true;
+}
+
+int __real_open(const char *name, int flags, mode_t mode);
+int __real_openat(int place, const char *name, int flags, mode_t mode);
+DIR *__real_opendir(const char *name);
+int __real_fcntl(int descriptor, int command, void *arg);
+
+int __wrap_open(const char *name, int flags, ...);
+int __wrap_open(const char *name, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return is_refused() ? -1 : __real_open(name, flags, mode);
+}
+
+int __wrap_openat(int place, const char *name, int flags, ...);
+int __wrap_openat(int place, const char *name, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return is_refused() ? -1 : __real_openat(place, name, flags, mode);
+}
+
+DIR *__wrap_opendir(const char *name);
+DIR *__wrap_opendir(const char *name)
+{
+    return is_refused() ? NULL : __real_opendir(name);
+}
+
+/* The library calls it with pointers only. */
+int __wrap_fcntl(int descriptor, int command, ...);
+int __wrap_fcntl(int descriptor, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    void *arg = va_arg(arguments, void *);
+    va_end(arguments);
+    return is_refused() ? -1 : __real_fcntl(descriptor, command, arg);
 }
 
 ssize_t __real_pread(int descriptor, void *to, size_t size, off_t offset);
@@ -61,6 +115,8 @@ ssize_t __wrap_pread(int descriptor, void *to, size_t size, off_t offset)
         errno = fault.error;
         return -1;
     }
+    if (is_refused())
+        return -1;
     ssize_t got = __real_pread(descriptor, to, fault.piece > 0 && size > fault.piece ? fault.piece : size, offset);
     count_call();
     return got;
@@ -69,6 +125,8 @@ ssize_t __wrap_pread(int descriptor, void *to, size_t size, off_t offset)
 int __wrap_fstat(int descriptor, struct stat *status);
 int __wrap_fstat(int descriptor, struct stat *status)
 {
+    if (is_refused())
+        return -1;
     int result = __real_fstat(descriptor, status);
     count_call();
     return result;
@@ -222,7 +280,9 @@ static int read_all(void)
     size_t count = 0;
     unsigned odd = 0;
     int descriptor = dup(STDERR_FILENO); /* the least that is free */
-    int result = weir__live_read(directory, &records, &count, &odd) == 0 && count + odd <= 1 ? 0 : WRONG;
+    int error = weir__live_read(directory, &records, &count, &odd);
+    int result =
+        (error == 0 && count + odd <= 1) || (error == fault.error && records == NULL && count == 0) ? 0 : WRONG;
     if (count == 1 && !is_stored(&records[0]))
         result += WRONG;
     struct weir__record asked = {.id = 1, .pid = (uint32_t)getppid()};
@@ -241,6 +301,7 @@ static int read_under_fault(void *unused)
     (void)unused;
     fault.calls = 0;
     fault.reads = 0;
+    fault.tries = 0;
     return read_all();
 }
 
@@ -254,7 +315,8 @@ static int play(void)
     return WEXITSTATUS(status);
 }
 
-/* How many of the calls that are watched the reader makes where nothing happens; 0: it is not even then right. */
+/* How many calls that are watched, or that can be refused, the reader makes where nothing happens; 0: it is not even
+ * then right. */
 static int calls_of_a_reader(void *unused)
 {
     (void)unused;
@@ -262,9 +324,16 @@ static int calls_of_a_reader(void *unused)
     return read_all() == GOT_RECORD + GOT_OPTIONS ? (int)fault.calls : 0;
 }
 
-static unsigned count_calls(void)
+static int tries_of_a_reader(void *unused)
 {
-    int status = weir_test_in_child(calls_of_a_reader, NULL);
+    (void)unused;
+    memset(&fault, 0, sizeof fault);
+    return read_all() == GOT_RECORD + GOT_OPTIONS ? (int)fault.tries : 0;
+}
+
+static unsigned count_in_child(int (*count)(void *))
+{
+    int status = weir_test_in_child(count, NULL);
     ck_assert(WIFEXITED(status));
     return (unsigned)WEXITSTATUS(status);
 }
@@ -276,7 +345,7 @@ static unsigned count_calls(void)
 START_TEST(changed_while_it_is_read)
 {
     struct weir__live *live = make_file();
-    unsigned calls = count_calls();
+    unsigned calls = count_in_child(calls_of_a_reader);
     unsigned missed = 0;
     ck_assert_uint_ge(calls, 6);
     weir__live_close(live, true);
@@ -319,6 +388,28 @@ START_TEST(reads_that_fall_short)
 }
 END_TEST
 
+/* Each call of the reader is refused once: there is nothing to show, or half of it, and nothing stays open. */
+START_TEST(calls_that_are_refused)
+{
+    static const int errors[] = {EMFILE, EACCES, EIO};
+    struct weir__live *live = make_file();
+    unsigned tries = count_in_child(tries_of_a_reader);
+    unsigned missed = 0;
+    ck_assert_uint_ge(tries, 10);
+    memset(&fault, 0, sizeof fault);
+    for (fault.refused = 1; fault.refused <= tries; fault.refused++) {
+        for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+            fault.error = errors[i];
+            missed += play() != GOT_RECORD + GOT_OPTIONS;
+        }
+    }
+    memset(&fault, 0, sizeof fault);
+    ck_assert_uint_gt(missed, 0);
+    ck_assert_int_eq(play(), GOT_RECORD + GOT_OPTIONS);
+    weir__live_close(live, true);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("live faults");
@@ -327,6 +418,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_directory, remove_directory);
     tcase_add_test(tests, changed_while_it_is_read);
     tcase_add_test(tests, reads_that_fall_short);
+    tcase_add_test(tests, calls_that_are_refused);
     suite_add_tcase(suite, tests);
     return weir_test_main(suite);
 }

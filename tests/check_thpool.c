@@ -44,6 +44,18 @@ static weir_stats stats_of(threadpool pool)
     return weir_test_stats(weir_thpool_pool(pool));
 }
 
+/* The linker puts __wrap_calloc in the place of calloc. */
+static atomic_uint callocs; /* since failing was set */
+static atomic_uint failing; /* the one that fails, from 1; 0: none */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return atomic_fetch_add(&callocs, 1) + 1 == atomic_load(&failing) ? NULL : __real_calloc(count, size);
+}
+
 /* Neither a pause nor the end of one pool is felt by another. */
 START_TEST(pools_are_independent)
 {
@@ -428,6 +440,32 @@ START_TEST(fork_child)
 }
 END_TEST
 
+/* Whichever allocation of the creation fails: there is no pool, and errno says why. */
+START_TEST(no_memory)
+{
+    unsigned refused = 0;
+    weir_test_log_capture();
+    for (;; refused++) {
+        atomic_store(&callocs, 0);
+        atomic_store(&failing, refused + 1);
+        errno = 0;
+        threadpool pool = thpool_init(2);
+        int error = errno;
+        unsigned calls = atomic_load(&callocs);
+        atomic_store(&failing, 0);
+        if (calls <= refused) {
+            ck_assert_ptr_nonnull(pool);
+            thpool_destroy(pool);
+            break;
+        }
+        ck_assert_ptr_null(pool);
+        ck_assert_int_eq(error, ENOMEM);
+    }
+    weir_test_log_release();
+    ck_assert_uint_ge(refused, 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("thpool");
@@ -446,6 +484,7 @@ int main(void)
     tcase_add_test(all, job_that_waits_for_its_pool);
     tcase_add_test(all, job_that_ends_its_thread);
     tcase_add_test(all, bad_arguments);
+    tcase_add_test(all, no_memory);
     tcase_add_test(all, fork_child);
     suite_add_tcase(suite, all);
     return weir_test_main(suite);
