@@ -395,12 +395,13 @@ check-sanitized:
 	  TESTS='$(filter-out $(weir_text_scripts),$(TESTS))'
 
 # The short suite under valgrind, without forks so that it sees every leak. All programs are run, whatever one finds.
+# Threads take turns fairly, or one that loops keeps the others waiting for minutes.
 check-valgrind: $(check_PROGRAMS)
 	$(AM_V_at)failed=; for test in $(weir_test_programs); do \
 	  echo "valgrind $$test"; \
 	  CK_FORK=no WEIR_TEST_SLOW=100 CK_TIMEOUT_MULTIPLIER=30 $(LIBTOOL) --mode=execute valgrind -q --error-exitcode=9 \
-	    --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect ./$$test || \
-	    failed="$$failed $$test"; \
+	    --fair-sched=try --leak-check=full --show-leak-kinds=definite,indirect \
+	    --errors-for-leak-kinds=definite,indirect ./$$test || failed="$$failed $$test"; \
 	done; test -z "$$failed" || { echo "valgrind: failed:$$failed"; exit 1; }
 
 # The models of wake-ups, of the ends of jobs and of a fork, and their faults, with Spin: minutes, so not a part of the suite.
