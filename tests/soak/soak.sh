@@ -19,7 +19,7 @@ die() {
 }
 
 say "soak: $(uname -sr), $(nproc) CPUs, $minutes minutes from $(date -u '+%Y-%m-%d %H:%M:%S') on"
-tests/soak/soak "$(awk "BEGIN { print $minutes * 0.75 }")" >soak.log 2>&1 || {
+GLIBC_TUNABLES=glibc.malloc.tcache_count=0 tests/soak/soak "$(awk "BEGIN { print $minutes * 0.75 }")" >soak.log 2>&1 || {
     cat soak.log
     die "the load: see soak.log"
 }
