@@ -99,6 +99,8 @@ static int use_everything(void *arg)
     int code = try_everything(arg);
     if (IS_SANITIZED)
         _exit(code); /* their leak checks look for threads that exist in the parent only */
+    if (((struct inherited *)arg)->is_loaded)
+        weir_test_end_unseen(code);
     return code;
 }
 

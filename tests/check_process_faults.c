@@ -59,7 +59,9 @@ static int look_at_inherited(void *arg)
     wrong += weir_pool_drain(load->pool, WEIR_FOREVER) != ECHILD;
     if (IS_SANITIZED)
         _exit(wrong);
-    return wrong + (weir_pool_destroy(load->pool) != 0);
+    wrong += weir_pool_destroy(load->pool) != 0;
+    weir_test_end_unseen(wrong);
+    return wrong;
 }
 
 /* Forks while workers are started and leave and the limit moves: none waits for a number that has changed meanwhile. */

@@ -68,4 +68,8 @@ unsigned weir_test_scaled(unsigned jobs, unsigned least);
  * No thread should exist in the caller unless the test is about that. */
 int weir_test_in_child(int (*body)(void *), void *arg);
 
+/* For the child of a process whose other threads are at work: what they had in hand at the fork is lost to it, which
+ * valgrind would tell at its end. So where Check does not fork, as for valgrind, it ends as another program. */
+void weir_test_end_unseen(int code);
+
 #endif
