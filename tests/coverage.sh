@@ -18,8 +18,13 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Objects of the archive and of the shared library count together.
-gcovr -r "$source" --object-directory "$build" -f "$source/lib/" --json "$work/all.json" "$build" 2>"$work/log" || { cat "$work/log"; exit 1; }
+# Objects of the archive and of the shared library count together. A process that is forked or killed while its threads
+# count leaves numbers that do not add up, and gcov a branch that was "taken -1" times: its line is left out.
+gcovr -r "$source" --object-directory "$build" -f "$source/lib/" --gcov-ignore-parse-errors \
+    --json "$work/all.json" "$build" 2>"$work/log" || {
+    cat "$work/log"
+    exit 1
+}
 report() {
     gcovr -r "$source" -a "$work/all.json" "$@" 2>/dev/null
 }
