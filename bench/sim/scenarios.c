@@ -219,7 +219,7 @@ const struct sim_scenario sim_scenarios[] = {
      .fail_late = true,
      .warm_s = 3,
      .phases = {{BASE, .seconds = 30}, {BASE, .seconds = 60, .fail_share = 0.25}, {BASE, .seconds = 30}},
-     .goals = {AT_LEAST(relative, 0.97), USUAL}},
+     .goals = {AT_LEAST(relative, 0.97), AT_MOST(p99_ratio, 1.1), AT_MOST(episodes, 0)}},
     {.id = "11small",
      .title = "each fifth call fails, capacity 6",
      .cv = 0.25,

@@ -54,7 +54,7 @@
 #define LOSS_SIGNIFICANT  2.0          /* standard errors that the share has to be above that */
 #define LOSS_OUTCOMES     1000.0       /* that are waited for until it is or is not */
 #define USUAL_MOST        0.6          /* share of dropped outcomes that may have nothing to do with the limit ... */
-#define USUAL_MEMORY      200.0        /* ... and outcomes of low phases that it is averaged over */
+#define USUAL_MEMORY      60.0         /* ... and outcomes of low phases that it is averaged over */
 #define RECENT            400.0        /* last outcomes that the share before the cuts is taken from */
 #define SPARED            0.75         /* of the limit that lost calls, where that would show at the latest */
 #define EDGE              0.05         /* of the limit that it may stay below the one that loses calls */
