@@ -165,6 +165,8 @@ void sim_compare(struct sim_result *result, const struct sim_result *oracle)
 {
     result->relative = oracle->utilisation > 0 ? result->utilisation / oracle->utilisation : 0;
     result->p99_ratio = oracle->p99 > 0 ? result->p99 / oracle->p99 : 0;
+    result->more_episodes = result->episodes - oracle->episodes;
+    result->more_overloaded_s = result->overloaded_s - oracle->overloaded_s;
 }
 
 const struct sim_goal *sim_missed(const struct sim_scenario *scenario, const struct sim_result *result)

@@ -18,8 +18,10 @@
 #define MOST 64
 
 struct suite {
-    const struct sim_scenario *scenarios[MOST];
+    const struct sim_scenario **scenarios;
     size_t scenarios_count;
+    struct sim_drawn *drawn; /* the random ones; NULL: none */
+    size_t random;           /* how many are wanted; 0: the suite */
     const struct sim_controller *controllers[MOST];
     size_t controllers_count;
     uint64_t seed;
@@ -36,17 +38,18 @@ struct board {
     atomic_size_t next; /* atomic; scenario that nobody plays yet */
     atomic_size_t done; /* atomic */
     atomic_bool failed; /* atomic */
-    struct sim_row rows[MOST][MOST];
+    struct sim_row rows[];
 };
 
 static const char usage[] =
     "usage: sim [options]\n"
     "  --scenario ID[,ID]     only these (default: all; \"list\" prints them)\n"
     "  --estimator NAME[,…]   only these (default: vegas2 and the references; \"mutants\", \"list\")\n"
+    "  --random N             instead of the suite N scenarios at random, one for each seed (suite: 0)\n"
     "  --seed N               the first seed (1)\n"
-    "  --seeds K              how many (5)\n"
+    "  --seeds K              how many to play a scenario with (5; random: 1)\n"
     "  --jobs N               processes (2)\n"
-    "  --quick                the short regression's scenarios, one seed\n"
+    "  --quick                the short regression's scenarios, one seed; random: without the sweep of fixed limits\n"
     "  --csv DIR              results as DIR/results.csv, by phases as DIR/phases.csv\n"
     "  --plots DIR            a plot of each run with the first seed, and DIR/index.html\n"
     "  --decisions DIR        why the limit moved: a file for each run\n";
@@ -65,23 +68,32 @@ static FILE *open_decisions(const struct suite *suite, const char *scenario, con
     return file;
 }
 
+static struct sim_row *row_of(const struct suite *suite, struct board *board, size_t scenario, size_t controller)
+{
+    return &board->rows[scenario * suite->controllers_count + controller];
+}
+
 static void play(const struct suite *suite, struct board *board, size_t index)
 {
     const struct sim_scenario *scenario = suite->scenarios[index];
-    struct sim_oracle oracle;
-    sim_find_oracle(scenario, suite->seed, scenario->heavy || suite->quick, &oracle);
+    const bool random = scenario->drawn_from != 0;
+    const uint64_t seed = random ? scenario->drawn_from : suite->seed;
+    struct sim_oracle swept;
+    const struct sim_oracle *oracle = random && suite->quick ? NULL : &swept;
+    if (oracle != NULL)
+        sim_find_oracle(scenario, seed, scenario->heavy || suite->quick || random, &swept);
     for (unsigned i = 0; i < suite->seeds; i++) {
         struct sim_result best;
-        sim_run(scenario, sim_find_controller("oracle"), suite->seed + i, &oracle, NULL, &best);
+        sim_run(scenario, sim_find_controller("oracle"), seed + i, oracle, NULL, &best);
         for (size_t k = 0; k < suite->controllers_count; k++) {
             const struct sim_controller *controller = suite->controllers[k];
             if (scenario->heavy && i >= 2 && controller->algorithm != WEIR_VEGAS2)
                 continue;
             bool plotted = suite->plots != NULL && i == 0;
-            struct sim_trace trace = {
-                .decisions = open_decisions(suite, scenario->id, controller->name, suite->seed + i), .wanted = plotted};
-            struct sim_row *row = &board->rows[index][k];
-            sim_run(scenario, controller, suite->seed + i, &oracle, &trace, &row->results[i]);
+            struct sim_trace trace = {.decisions = open_decisions(suite, scenario->id, controller->name, seed + i),
+                                      .wanted = plotted};
+            struct sim_row *row = row_of(suite, board, index, k);
+            sim_run(scenario, controller, seed + i, oracle, &trace, &row->results[i]);
             sim_compare(&row->results[i], &best);
             row->seeds = i + 1;
             if (plotted && !sim_plot(suite->plots, scenario, controller, &trace))
@@ -142,7 +154,7 @@ static FILE *open_csv(const char *directory, const char *name)
     return csv;
 }
 
-static bool write_csv(const struct suite *suite, const struct board *board)
+static bool write_csv(const struct suite *suite, struct board *board)
 {
     FILE *results = open_csv(suite->csv, "results.csv"), *phases = open_csv(suite->csv, "phases.csv");
     bool good = results != NULL && phases != NULL;
@@ -151,16 +163,18 @@ static bool write_csv(const struct suite *suite, const struct board *board)
         sim_phases_head(phases);
         for (size_t s = 0; s < suite->scenarios_count; s++)
             for (size_t k = 0; k < suite->controllers_count; k++) {
-                const struct sim_row *row = &board->rows[s][k];
-                sim_csv_row(results, suite->scenarios[s], suite->controllers[k], row, suite->seed);
-                sim_phases_row(phases, suite->scenarios[s], suite->controllers[k], row, suite->seed);
+                const struct sim_scenario *scenario = suite->scenarios[s];
+                const struct sim_row *row = row_of(suite, board, s, k);
+                const uint64_t seed = scenario->drawn_from != 0 ? scenario->drawn_from : suite->seed;
+                sim_csv_row(results, scenario, suite->controllers[k], row, seed);
+                sim_phases_row(phases, scenario, suite->controllers[k], row, seed);
             }
     }
     good = results != NULL && fclose(results) == 0 && good;
     return phases != NULL && fclose(phases) == 0 && good;
 }
 
-static bool print_results(const struct suite *suite, const struct board *board)
+static void print_suite(const struct suite *suite, struct board *board)
 {
     sim_print_head(stdout);
     size_t met = 0;
@@ -169,12 +183,23 @@ static bool print_results(const struct suite *suite, const struct board *board)
         for (size_t k = 0; k < suite->controllers_count; k++) {
             const struct sim_controller *controller = suite->controllers[k];
             bool judged = controller->algorithm == WEIR_VEGAS2 || controller->mutant;
-            sim_print_row(stdout, suite->scenarios[s], controller, &board->rows[s][k], judged);
-            struct sim_result mean = sim_mean(&board->rows[s][k]);
+            sim_print_row(stdout, suite->scenarios[s], controller, row_of(suite, board, s, k), judged);
+            struct sim_result mean = sim_mean(row_of(suite, board, s, k));
             met += judged && !controller->mutant && sim_missed(suite->scenarios[s], &mean) == NULL;
         }
     }
     (void)printf("vegas2 meets the goals of %zu of %zu scenarios\n", met, suite->scenarios_count);
+}
+
+static bool print_results(const struct suite *suite, struct board *board)
+{
+    if (suite->random > 0) {
+        struct sim_population all = {suite->scenarios, suite->scenarios_count, suite->controllers,
+                                     suite->controllers_count, board->rows};
+        sim_print_population(stdout, &all);
+    } else {
+        print_suite(suite, board);
+    }
     return suite->csv == NULL || write_csv(suite, board);
 }
 
@@ -194,10 +219,20 @@ static int list_controllers(void)
     return EXIT_SUCCESS;
 }
 
+static void *room_for(size_t count, size_t size)
+{
+    void *room = calloc(count, size);
+    if (room == NULL)
+        abort();
+    return room;
+}
+
 static bool choose_scenarios(struct suite *suite, char *ids)
 {
+    free(suite->scenarios);
+    suite->scenarios = room_for(strlen(ids) + 1, sizeof *suite->scenarios);
     suite->scenarios_count = 0;
-    for (char *id = strtok(ids, ","); id != NULL && suite->scenarios_count < MOST; id = strtok(NULL, ",")) {
+    for (char *id = strtok(ids, ","); id != NULL; id = strtok(NULL, ",")) {
         const struct sim_scenario *scenario = sim_find_scenario(id);
         if (scenario == NULL) {
             (void)fprintf(stderr, "sim: no scenario %s\n", id);
@@ -233,17 +268,46 @@ static bool choose_controllers(struct suite *suite, char *names)
     return true;
 }
 
-static void defaults(struct suite *suite)
+static void draw_scenarios(struct suite *suite)
 {
-    suite->seed = 1;
-    suite->seeds = 5;
-    suite->workers = 2;
-    for (size_t i = 0; i < sim_scenarios_count && suite->scenarios_count < MOST; i++)
+    suite->drawn = room_for(suite->random, sizeof *suite->drawn);
+    suite->scenarios = room_for(suite->random, sizeof *suite->scenarios);
+    for (size_t i = 0; i < suite->random; i++) {
+        sim_draw(&suite->drawn[i], suite->seed + i);
+        suite->scenarios[suite->scenarios_count++] = &suite->drawn[i].scenario;
+    }
+}
+
+static void take_all_scenarios(struct suite *suite)
+{
+    suite->scenarios = room_for(sim_scenarios_count, sizeof *suite->scenarios);
+    for (size_t i = 0; i < sim_scenarios_count; i++)
         if (!suite->quick || sim_scenarios[i].quick)
             suite->scenarios[suite->scenarios_count++] = &sim_scenarios[i];
-    for (size_t i = 0; i < sim_controllers_count; i++)
-        if (!sim_controllers[i].mutant)
-            suite->controllers[suite->controllers_count++] = &sim_controllers[i];
+}
+
+/* Those that adapt, and in the suite, whose capacities they were chosen for, the fixed ones as well. */
+static void take_all_controllers(struct suite *suite)
+{
+    for (size_t i = 0; i < sim_controllers_count && suite->controllers_count < MOST; i++) {
+        const struct sim_controller *c = &sim_controllers[i];
+        bool adapts = c->algorithm != 0 && c->algorithm != WEIR_FIXED;
+        if (!c->mutant && (adapts || suite->random == 0))
+            suite->controllers[suite->controllers_count++] = c;
+    }
+}
+
+/* What no option has said. */
+static void complete(struct suite *suite)
+{
+    if (suite->random > 0)
+        draw_scenarios(suite);
+    else if (suite->scenarios == NULL)
+        take_all_scenarios(suite);
+    if (suite->controllers_count == 0)
+        take_all_controllers(suite);
+    if (suite->seeds == 0)
+        suite->seeds = suite->random > 0 || suite->quick ? 1 : 5;
 }
 
 /* -1: go on, else the exit status. */
@@ -260,7 +324,7 @@ static int read_option(struct suite *suite, int option)
         return choose_controllers(suite, optarg) ? -1 : 2;
     case 'n':
         suite->seed = strtoull(optarg, NULL, 10);
-        return -1;
+        return suite->seed >= 1 ? -1 : 2;
     case 'k':
         suite->seeds = (unsigned)strtoul(optarg, NULL, 10);
         return suite->seeds >= 1 && suite->seeds <= SIM_MOST_SEEDS ? -1 : 2;
@@ -269,11 +333,10 @@ static int read_option(struct suite *suite, int option)
         return suite->workers >= 1 && suite->workers <= MOST ? -1 : 2;
     case 'q':
         suite->quick = true;
-        suite->scenarios_count = 0;
-        suite->controllers_count = 0;
-        defaults(suite);
-        suite->seeds = 1;
         return -1;
+    case 'r':
+        suite->random = strtoul(optarg, NULL, 10);
+        return suite->random >= 1 && suite->random <= 100000 ? -1 : 2;
     case 'c':
         suite->csv = optarg;
         return -1;
@@ -302,19 +365,14 @@ static bool make_directory(const char *path)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"scenario", required_argument, NULL, 's'},
-                                            {"estimator", required_argument, NULL, 'e'},
-                                            {"seed", required_argument, NULL, 'n'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"jobs", required_argument, NULL, 'j'},
-                                            {"quick", no_argument, NULL, 'q'},
-                                            {"csv", required_argument, NULL, 'c'},
-                                            {"plots", required_argument, NULL, 'p'},
-                                            {"decisions", required_argument, NULL, 'd'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    struct suite suite = {0};
-    defaults(&suite);
+    static const struct option options[] = {
+        {"scenario", required_argument, NULL, 's'}, {"estimator", required_argument, NULL, 'e'},
+        {"random", required_argument, NULL, 'r'},   {"seed", required_argument, NULL, 'n'},
+        {"seeds", required_argument, NULL, 'k'},    {"jobs", required_argument, NULL, 'j'},
+        {"quick", no_argument, NULL, 'q'},          {"csv", required_argument, NULL, 'c'},
+        {"plots", required_argument, NULL, 'p'},    {"decisions", required_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    struct suite suite = {.seed = 1, .workers = 2};
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         int status = read_option(&suite, option);
         if (status >= 0)
@@ -322,7 +380,10 @@ int main(int argc, char **argv)
     }
     if (!make_directory(suite.csv) || !make_directory(suite.plots) || !make_directory(suite.decisions))
         return EXIT_FAILURE;
-    struct board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    complete(&suite);
+    size_t rows = suite.scenarios_count * suite.controllers_count;
+    struct board *board = mmap(NULL, sizeof *board + rows * sizeof board->rows[0], PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED)
         return EXIT_FAILURE;
     bool good = run_workers(&suite, board);
@@ -331,5 +392,7 @@ int main(int argc, char **argv)
         good = sim_plot_index(suite.plots, suite.scenarios, suite.scenarios_count, suite.controllers,
                               suite.controllers_count) &&
                good;
+    free(suite.scenarios);
+    free(suite.drawn);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

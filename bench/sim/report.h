@@ -30,6 +30,20 @@ void sim_phases_head(FILE *out);
 void sim_phases_row(FILE *out, const struct sim_scenario *scenario, const struct sim_controller *controller,
                     const struct sim_row *row, uint64_t first_seed);
 
+/* Random scenarios and who played them. */
+struct sim_population {
+    const struct sim_scenario *const *scenarios;
+    size_t scenarios_count;
+    const struct sim_controller *const *controllers;
+    size_t controllers_count;
+    const struct sim_row *rows; /* of the first scenario by all controllers, of the second … */
+};
+/* The worst scenarios of the controller in question, and quantiles of all. */
+void sim_print_population(FILE *out, const struct sim_population *all);
+
+/* Sorts the values. */
+double sim_quantile(double *values, size_t count, double share);
+
 /* Writes the trace of one run as CSV and as gnuplot's PNG and SVG into the directory; false: a file or gnuplot failed.
  */
 bool sim_plot(const char *directory, const struct sim_scenario *scenario, const struct sim_controller *controller,

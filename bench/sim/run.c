@@ -67,6 +67,14 @@ void sim_account(struct sim_world *world)
     world->used_at = world->now;
 }
 
+static void end_episode(struct sim_world *world)
+{
+    if (world->episode_counted)
+        world->overloaded += (double)(world->now - world->slow_since) / SIM_NS;
+    world->slow_since = 0;
+    world->episode_counted = false;
+}
+
 static void watch_for_episodes(struct sim_world *world, double rtt)
 {
     unsigned slot = world->ring_count % 50;
@@ -77,12 +85,8 @@ static void watch_for_episodes(struct sim_world *world, double rtt)
     world->ring_count++;
     if (world->ring_count < 50)
         return;
-    bool slow = world->ring_sum / 50 > SLOW * world->truth.mean_s;
-    if (!slow) {
-        if (world->episode_counted)
-            world->overloaded += (double)(world->now - world->slow_since) / SIM_NS;
-        world->slow_since = 0;
-        world->episode_counted = false;
+    if (world->ring_sum / 50 <= SLOW * world->truth.mean_s) {
+        end_episode(world);
         return;
     }
     if (world->slow_since == 0)
@@ -184,8 +188,7 @@ static void next_phase(struct sim_world *world)
     world->phase++;
     world->phase_began = world->now;
     refresh_truth(world);
-    world->slow_since = 0;
-    world->episode_counted = false;
+    end_episode(world);
     for (size_t i = 0; i < world->clients_count; i++) {
         if (world->all_joined)
             world->clients[i].completed = 0;
@@ -308,6 +311,7 @@ void sim_run(const struct sim_scenario *scenario, const struct sim_controller *c
     }
     world->now = end;
     sim_account(world);
+    end_episode(world);
     sim_evaluate(world, result);
     sim_boundary_evaluate(world, result);
     dispose(world);

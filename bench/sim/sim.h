@@ -98,8 +98,9 @@ struct sim_scenario {
     double rtt_ceiling_ms;
     struct sim_phase phases[SIM_PHASES];
     struct sim_goal goals[8];
-    bool quick; /* part of the short regression */
-    bool heavy; /* two seeds are enough for the references */
+    bool quick;          /* part of the short regression */
+    bool heavy;          /* two seeds are enough for the references */
+    uint64_t drawn_from; /* the seed of a random scenario; 0: one of the suite */
 };
 
 extern const struct sim_scenario sim_scenarios[];
@@ -116,6 +117,16 @@ struct sim_truth {
     double optimum;
 };
 struct sim_truth sim_truth(const struct sim_scenario *scenario, size_t phase, double seconds);
+
+/* ---- draw.c ---- */
+
+struct sim_drawn {
+    struct sim_scenario scenario; /* points into what follows */
+    char id[32];
+    char title[256];
+};
+/* The random scenario of that seed. */
+void sim_draw(struct sim_drawn *drawn, uint64_t seed);
 
 /* ---- events.c ---- */
 
@@ -188,6 +199,8 @@ struct sim_result {
     double p99_total;   /* from the intended arrival */
     double episodes;
     double overloaded_s;
+    double more_episodes; /* than the oracle has */
+    double more_overloaded_s;
     double settled_s;  /* the slowest phase */
     double spread;     /* (p95 - p5)/optimum of the limit once settled */
     double above;      /* share of time with a limit above 1.5 optima */

@@ -6,6 +6,7 @@ sim_sources = \
 	bench/sim/boundary.c \
 	bench/sim/controllers.c \
 	bench/sim/downstream.c \
+	bench/sim/draw.c \
 	bench/sim/evaluate.c \
 	bench/sim/events.c \
 	bench/sim/gate.c \
@@ -21,6 +22,7 @@ EXTRA_PROGRAMS += bench/sim/sim
 bench_sim_sim_SOURCES = $(sim_sources) \
 	bench/sim/main.c \
 	bench/sim/plot.c \
+	bench/sim/population.c \
 	bench/sim/report.c \
 	bench/sim/report.h
 bench_sim_sim_CFLAGS = $(AM_CFLAGS) -D_GNU_SOURCE
