@@ -112,6 +112,33 @@ START_TEST(tells_latency_from_congestion)
 }
 END_TEST
 
+static double limit_when_little_slower(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.servers = 120;
+    stream.noise = 0.3;
+    start(&stream, &config);
+    run_for(&stream, 30);
+    stream.rtt_ns *= 1.16;
+    run_for(&stream, 60);
+    double limit = mean_limit(&stream, 10);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* Nor is a service that is slower by too little to be told from chance at once: the limit does not creep down. */
+START_TEST(does_not_collapse_when_little_slower)
+{
+    double least = limit_when_little_slower();
+    for (int i = 1; i < 30; i++)
+        least = fmin(least, limit_when_little_slower());
+    if (least < 0.7 * 120)
+        ck_abort_msg("%.0f of 120", least);
+}
+END_TEST
+
 /* Callers that do not use the limit never raise it. */
 START_TEST(does_not_grow_while_idle)
 {
@@ -892,6 +919,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, is_deterministic);
     tcase_add_test(tcase, reacts_in_the_time_it_announces);
     tcase_add_test(tcase, tells_latency_from_congestion);
+    tcase_add_test(tcase, does_not_collapse_when_little_slower);
     tcase_add_test(tcase, does_not_grow_while_idle);
     tcase_add_test(tcase, timeouts_do_not_raise_it);
     tcase_add_test(tcase, fast_failures_are_not_a_fast_downstream);

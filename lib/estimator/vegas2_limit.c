@@ -31,10 +31,14 @@ void weir__vegas2_believe_baseline(struct vegas2 *v, double observed, double se)
 {
     if (v->ceiling > 0 && observed > v->ceiling)
         observed = v->ceiling;
-    if (v->r0.value <= 0)
+    double surprise = v->r0.value > 0 ? weir__vegas2_surprise(&v->r0, observed, se) : 0;
+    v->risen = v->influence > 0 ? fmax(0, v->risen + surprise - CHANCE) : 0;
+    if (v->r0.value <= 0 || v->risen > SIGNIFICANT) {
         v->r0 = (struct estimate){observed, se * se};
-    else
+        v->risen = 0;
+    } else {
         weir__vegas2_learn(&v->r0, observed, se, DRIFT_RTT + wander(v) * wander(v) / GUST_DRAINS);
+    }
 }
 
 void weir__vegas2_new_baseline(struct vegas2 *v, double observed, double se)

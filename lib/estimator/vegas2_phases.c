@@ -171,8 +171,10 @@ static bool may_be_others(struct vegas2 *v, const struct verdict *w, bool known)
         return false;
     if (crowd && !v->coarse)
         return give_way(v, w);
-    if (v->aligned)
+    if (v->aligned || (v->in_doubt && ++v->doubts >= (v->cv2 < QUIET ? DOUBTS_QUIET : DOUBTS)))
         return false;
+    if (!v->in_doubt)
+        v->doubts = 0;
     v->in_doubt = true;
     v->doubtful_rtt = w->rtt;
     v->mu = (struct estimate){v->believed / knee_rtt(v), GUESS};
@@ -234,6 +236,14 @@ static bool others_are_there(const struct vegas2 *v)
     return v->influence <= 0 && v->on_grid && !v->aligned && !v->in_doubt && v->verified_r0;
 }
 
+/* Whether R is that of a low window before, at a higher load, but for what a queue then would make of it: it falls like
+ * the load, to the least value that it can have. */
+static bool fell_with_load(const struct vegas2 *v, const struct verdict *w, double least)
+{
+    double queue = fmax(w->load / v->before.load, least / v->before.rtt);
+    return w->rtt < v->before.rtt * fmin(0.95, sqrt(queue));
+}
+
 /* A low window with too high an R: still saturated, or a new baseline? A further cut tells, for only the own queue
  * shrinks with it. */
 static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
@@ -255,7 +265,7 @@ static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
         return;
     }
     bool compared = v->before.rtt > 0 && (w->load < LESS * v->before.load || v->limit <= v->min_limit);
-    bool helped = compared && w->rtt < v->before.rtt * fmin(0.95, sqrt(w->load / v->before.load));
+    bool helped = compared && fell_with_load(v, w, 0);
     if (compared && !helped) {
         struct verdict both = v->influence > 0 ? pooled(&v->before, w) : lower(&v->before, w);
         baseline_rose(v, &both);
@@ -312,8 +322,22 @@ static void learn_from_drain(struct vegas2 *v, const struct verdict *w, bool fel
     v->fell = fell;
 }
 
+/* Whether the window before a clean one seemed slow by chance, or by little: R did not fall with the load from there,
+ * so that window was not saturated either, and its rate is no mu. For who moves R. */
+static bool without_queue_before(const struct vegas2 *v, const struct verdict *w)
+{
+    bool alone = v->influence > 0 && v->solitude > SOLITARY && v->believed >= CROWD;
+    return alone && v->before.rtt > 0 && !fell_with_load(v, w, v->r0.value);
+}
+
 static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, double noise)
 {
+    struct verdict both = *w;
+    if (without_queue_before(v, w)) {
+        v->mu = v->suspected;
+        both = pooled(&v->before, w);
+    }
+    w = &both;
     bool fell = w->rtt < v->r0.value * (1 - fmax(0.05, 2 * noise));
     learn_from_drain(v, w, fell);
     if (fell && v->together_ns == 0) { /* to a c below the one that this phase was made for */

@@ -18,6 +18,7 @@
 #define GROWTH_PRECISION  0.2  /* and while it grows */
 #define RESOLUTION        0.03 /* error that no sample size removes: drift, timers, calls that wait for each other */
 #define SIGNIFICANT       3.0  /* standard errors that make a difference a fact */
+#define CHANCE            0.75 /* and of each of several that chance may explain */
 #define OUT_OF_TURN       3.5  /* and where each of thousands of windows has a chance to make one */
 #define DRIFT_RATE        1e-4 /* variance that a window adds to what is known of mu, relative */
 #define DRIFT_RTT         2e-5 /* and a low phase to what is known of R0 */
@@ -93,6 +94,8 @@
 #define CROWD             10.0  /* permits below which a client is likely to be one of many */
 #define FAR_SLOWER        4.0   /* times as slow as no crowd of clients becomes at once that hold few permits each */
 #define NEGLIGIBLE_NS     1.5e5 /* a queue up to that RTT is none: about the time until a thread runs that is woken */
+#define DOUBTS            4u    /* drains after which a doubt ends ... */
+#define DOUBTS_QUIET      16u   /* ... and where R is quiet, for there it is likely to end by itself */
 #define CROWDED           2u    /* verdicts for a crowd after which its clients would all have given way */
 #define COARSE            8u    /* cells of the grid, of which the first is the one that most clients share */
 #define NEWCOMER_RTTS     12.0  /* between the first drains of a client that may have come into a crowd */
@@ -181,6 +184,7 @@ struct vegas2 {
     double dither;  /* share of a permit above which the fraction counts as one more */
     struct estimate mu;
     struct estimate r0;    /* value 0: not yet seen */
+    double risen;          /* by how many standard errors drains have found R0 too low; a cumulative sum */
     double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
     double rtt;            /* R of the last window */
     double cv2_weight;     /* samples that cv2 stands for */
@@ -232,6 +236,7 @@ struct vegas2 {
     bool started_high;    /* the initial limit may have been beyond the knee */
     bool seen_idle;       /* the baseline was seen while little was in flight */
     unsigned fresh;       /* windows of this high phase still to come that do not tell whether the knee is further up */
+    unsigned doubts;      /* drains running that have not ended the doubt */
     bool in_doubt;        /* R rose and did not fall with the limit: a higher baseline, or the queue of others */
     unsigned crowded;     /* verdicts running that R, which did not fall with the limit, is the queue of a crowd */
     double crowded_c;     /* c before the first of them */
