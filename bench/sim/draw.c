@@ -120,7 +120,15 @@ static void draw_demand(struct sim_random *random, struct sim_scenario *s)
         s->phases[i].rate = uniform(random, 0.5, 2) * sim_truth(s, i, 0).rate;
 }
 
-/* What goes wrong besides. */
+static double most_permits(const struct sim_scenario *s)
+{
+    double most = 0;
+    for (size_t i = 0; i < sim_phase_count(s); i++)
+        most = fmax(most, sim_truth(s, i, 0).optimum);
+    return most;
+}
+
+/* What goes wrong besides. Batches lengthen the RTT, and so ask for more permits. */
 static void draw_troubles(struct sim_random *random, struct sim_scenario *s)
 {
     double rtt_s = sim_truth(s, 0, 0).mean_s;
@@ -130,7 +138,7 @@ static void draw_troubles(struct sim_random *random, struct sim_scenario *s)
         s->pause_s = pause * rtt_s;
         s->pause_every_s = fmax(5, 30 * s->pause_s);
     }
-    if (chance(random, 0.08))
+    if (chance(random, 0.08) && most_permits(s) < MOST_PERMITS / 2)
         s->batch_ms = batch * rtt_s * 1e3;
     if (chance(random, 0.15))
         s->initial = (unsigned)fmax(1, initial);
