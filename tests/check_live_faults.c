@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "pool_support.h"
+#include "refused_calls.h"
 #include "stats/live_file.h"
 
 enum { PARTITIONS = 8, VALUE = 7 };
@@ -54,7 +54,7 @@ static void count_call(void)
     errno = kept;
 }
 
-static bool is_refused(void)
+bool weir_test_refuses(void)
 {
     if (++fault.tries != fault.refused)
         return false;
@@ -62,46 +62,12 @@ static bool is_refused(void)
     return true;
 }
 
-int __real_open(const char *name, int flags, mode_t mode);
-int __real_openat(int place, const char *name, int flags, mode_t mode);
 DIR *__real_opendir(const char *name);
-int __real_fcntl(int descriptor, int command, void *arg);
-
-int __wrap_open(const char *name, int flags, ...);
-int __wrap_open(const char *name, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return is_refused() ? -1 : __real_open(name, flags, mode);
-}
-
-int __wrap_openat(int place, const char *name, int flags, ...);
-int __wrap_openat(int place, const char *name, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return is_refused() ? -1 : __real_openat(place, name, flags, mode);
-}
 
 DIR *__wrap_opendir(const char *name);
 DIR *__wrap_opendir(const char *name)
 {
-    return is_refused() ? NULL : __real_opendir(name);
-}
-
-/* The library calls it with pointers only. */
-int __wrap_fcntl(int descriptor, int command, ...);
-int __wrap_fcntl(int descriptor, int command, ...)
-{
-    va_list arguments;
-    va_start(arguments, command);
-    void *arg = va_arg(arguments, void *);
-    va_end(arguments);
-    return is_refused() ? -1 : __real_fcntl(descriptor, command, arg);
+    return weir_test_refuses() ? NULL : __real_opendir(name);
 }
 
 ssize_t __real_pread(int descriptor, void *to, size_t size, off_t offset);
@@ -115,7 +81,7 @@ ssize_t __wrap_pread(int descriptor, void *to, size_t size, off_t offset)
         errno = fault.error;
         return -1;
     }
-    if (is_refused())
+    if (weir_test_refuses())
         return -1;
     ssize_t got = __real_pread(descriptor, to, fault.piece > 0 && size > fault.piece ? fault.piece : size, offset);
     count_call();
@@ -125,7 +91,7 @@ ssize_t __wrap_pread(int descriptor, void *to, size_t size, off_t offset)
 int __wrap_fstat(int descriptor, struct stat *status);
 int __wrap_fstat(int descriptor, struct stat *status)
 {
-    if (is_refused())
+    if (weir_test_refuses())
         return -1;
     int result = __real_fstat(descriptor, status);
     count_call();

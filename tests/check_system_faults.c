@@ -14,7 +14,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "pool_support.h"
+#include "refused_calls.h"
 
 /* ---- the fault ---- */
 
@@ -34,7 +34,7 @@ static struct {
 } fault;
 
 /* Sets errno where the call is to fail. */
-static bool fails(void)
+bool weir_test_refuses(void)
 {
     unsigned call = atomic_fetch_add(&fault.calls, 1) + 1;
     unsigned first = atomic_load(&fault.first);
@@ -60,9 +60,6 @@ static unsigned end_fault(void)
     return calls;
 }
 
-int __real_open(const char *path, int flags, mode_t mode);
-int __real_openat(int directory, const char *path, int flags, mode_t mode);
-int __real_fcntl(int descriptor, int command, void *arg);
 int __real_fchmod(int descriptor, mode_t mode);
 int __real_posix_fallocate(int descriptor, off_t offset, off_t length);
 void *__real_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset);
@@ -72,84 +69,54 @@ int __real_eventfd(unsigned count, int flags);
 int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 int __real_pthread_attr_init(pthread_attr_t *attributes);
 
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return fails() ? -1 : __real_open(path, flags, mode);
-}
-
-int __wrap_openat(int directory, const char *path, int flags, ...);
-int __wrap_openat(int directory, const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return fails() ? -1 : __real_openat(directory, path, flags, mode);
-}
-
-/* The library calls it with pointers only. */
-int __wrap_fcntl(int descriptor, int command, ...);
-int __wrap_fcntl(int descriptor, int command, ...)
-{
-    va_list arguments;
-    va_start(arguments, command);
-    void *arg = va_arg(arguments, void *);
-    va_end(arguments);
-    return fails() ? -1 : __real_fcntl(descriptor, command, arg);
-}
-
 int __wrap_fchmod(int descriptor, mode_t mode);
 int __wrap_fchmod(int descriptor, mode_t mode)
 {
-    return fails() ? -1 : __real_fchmod(descriptor, mode);
+    return weir_test_refuses() ? -1 : __real_fchmod(descriptor, mode);
 }
 
 int __wrap_posix_fallocate(int descriptor, off_t offset, off_t length);
 int __wrap_posix_fallocate(int descriptor, off_t offset, off_t length)
 {
-    return fails() ? atomic_load(&fault.error) : __real_posix_fallocate(descriptor, offset, length);
+    return weir_test_refuses() ? atomic_load(&fault.error) : __real_posix_fallocate(descriptor, offset, length);
 }
 
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset);
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)
 {
     bool maps_file = (flags & MAP_ANONYMOUS) == 0; /* the others are memory, whose lack is check_faults.c's */
-    return maps_file && fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, descriptor, offset);
+    return maps_file && weir_test_refuses() ? MAP_FAILED
+                                            : __real_mmap(address, length, protection, flags, descriptor, offset);
 }
 
 int __wrap_linkat(int old_directory, const char *old_path, int new_directory, const char *new_path, int flags);
 int __wrap_linkat(int old_directory, const char *old_path, int new_directory, const char *new_path, int flags)
 {
-    return fails() ? -1 : __real_linkat(old_directory, old_path, new_directory, new_path, flags);
+    return weir_test_refuses() ? -1 : __real_linkat(old_directory, old_path, new_directory, new_path, flags);
 }
 
 DIR *__wrap_fdopendir(int descriptor);
 DIR *__wrap_fdopendir(int descriptor)
 {
-    return fails() ? NULL : __real_fdopendir(descriptor);
+    return weir_test_refuses() ? NULL : __real_fdopendir(descriptor);
 }
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_eventfd(unsigned count, int flags)
 {
-    return fails() ? -1 : __real_eventfd(count, flags);
+    return weir_test_refuses() ? -1 : __real_eventfd(count, flags);
 }
 
 int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
-    return fails() ? ENOMEM : __real_pthread_atfork(prepare, parent, child);
+    return weir_test_refuses() ? ENOMEM : __real_pthread_atfork(prepare, parent, child);
 }
 
 int __wrap_pthread_attr_init(pthread_attr_t *attributes);
 int __wrap_pthread_attr_init(pthread_attr_t *attributes)
 {
-    return fails() ? ENOMEM : __real_pthread_attr_init(attributes);
+    return weir_test_refuses() ? ENOMEM : __real_pthread_attr_init(attributes);
 }
 
 /* ---- what is left behind ---- */

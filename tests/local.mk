@@ -245,7 +245,8 @@ tests_check_limit_faults_SOURCES = \
 tests_check_limit_faults_CFLAGS = $(weir_test_cflags)
 tests_check_limit_faults_LDADD = libweir-test.la -lm
 
-tests_check_system_faults_SOURCES = tests/check_system_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_system_faults_SOURCES = tests/check_system_faults.c tests/refused_calls.c tests/refused_calls.h \
+	tests/pool_support.c tests/pool_support.h
 tests_check_system_faults_CFLAGS = $(weir_test_cflags)
 tests_check_system_faults_LDADD = libweir-test.la
 tests_check_system_faults_LDFLAGS = $(AM_LDFLAGS) \
@@ -340,7 +341,8 @@ tests_check_live_SOURCES = tests/check_live.c tests/pool_support.c tests/pool_su
 tests_check_live_CFLAGS = $(weir_test_cflags)
 tests_check_live_LDADD = libweir-test.la
 
-tests_check_live_faults_SOURCES = tests/check_live_faults.c tests/pool_support.c tests/pool_support.h
+tests_check_live_faults_SOURCES = tests/check_live_faults.c tests/refused_calls.c tests/refused_calls.h \
+	tests/pool_support.c tests/pool_support.h
 tests_check_live_faults_CFLAGS = $(weir_test_cflags)
 tests_check_live_faults_LDADD = libweir-test.la
 tests_check_live_faults_LDFLAGS = $(AM_LDFLAGS) \
