@@ -64,9 +64,8 @@ START_TEST(is_deterministic)
 }
 END_TEST
 
-/* When the capacity halves, the limit is down within the reaction time it announces, and that time is no exaggeration.
- */
-START_TEST(reacts_in_the_time_it_announces)
+/* Of the time announced, how much passes until the limit follows a capacity that halves. */
+static double reaction_by_announced(void)
 {
     struct stream stream;
     weir_config config;
@@ -79,14 +78,31 @@ START_TEST(reacts_in_the_time_it_announces)
     uint64_t change = stream.now_ns;
     while (stream.limit > before * 6 / 10)
         step(&stream);
-    double taken = (double)(stream.now_ns - change);
-    if (taken > announced || taken < announced / 10)
-        ck_abort_msg("announced %.0f ms, took %.0f ms", announced / 1e6, taken / 1e6);
-    run_for(&stream, 5);
-    uint32_t limit = high_limit(&stream);
-    ck_assert_uint_ge(limit, 18);
-    ck_assert_uint_le(limit, 26);
     weir_estimator_destroy(stream.estimator);
+    return (double)(stream.now_ns - change) / announced;
+}
+
+static double limit_after_halving(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    run_for(&stream, 20);
+    stream.servers /= 2;
+    run_for(&stream, 5);
+    double limit = high_limit(&stream);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* When the capacity halves, the limit is down within the reaction time it announces, that time is no exaggeration, and
+ * the limit is where it belongs. */
+START_TEST(reacts_in_the_time_it_announces)
+{
+    double reaction = median_of(reaction_by_announced), limit = median_of(limit_after_halving);
+    if (reaction > 1 || reaction < 0.1 || limit < 18 || limit > 26)
+        ck_abort_msg("took %.2f of the time announced, then the limit is %.0f", reaction, limit);
 }
 END_TEST
 
@@ -112,7 +128,7 @@ START_TEST(tells_latency_from_congestion)
 }
 END_TEST
 
-static double limit_when_little_slower(void)
+static double limit_when_little_slower(uint64_t seed)
 {
     struct stream stream;
     weir_config config;
@@ -120,6 +136,7 @@ static double limit_when_little_slower(void)
     stream.servers = 120;
     stream.noise = 0.3;
     start(&stream, &config);
+    stream.seed = seed;
     run_for(&stream, 30);
     stream.rtt_ns *= 1.16;
     run_for(&stream, 60);
@@ -128,12 +145,14 @@ static double limit_when_little_slower(void)
     return limit;
 }
 
-/* Nor is a service that is slower by too little to be told from chance at once: the limit does not creep down. */
+/* Nor is a service that is slower by too little to be told from chance at once: the limit does not creep down. With one
+ * seed in a hundred it did, with these among them. */
 START_TEST(does_not_collapse_when_little_slower)
 {
-    double least = limit_when_little_slower();
-    for (int i = 1; i < 30; i++)
-        least = fmin(least, limit_when_little_slower());
+    static const uint64_t seeds[] = {144, 152, 173, 238, 439, 605, 630, 669, 677, 699, 716};
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
+        least = fmin(least, limit_when_little_slower(seeds[i]));
     if (least < 0.7 * 120)
         ck_abort_msg("%.0f of 120", least);
 }
@@ -242,21 +261,23 @@ static void run_refusing(struct refusals *r, double seconds)
     r->refused = refused / outcomes;
 }
 
-/* Nine of them one after the other, lifted after a minute: their means. */
+/* Of so many one after the other, lifted after a minute, the means. */
+#define REFUSING 27
+
 static void refuse_and_lift(struct refusals *refusing, struct refusals *lifted)
 {
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < REFUSING; i++) {
         struct refusals r = {.most = 10};
         weir_config config;
         set_up(&r.stream, &config);
         start(&r.stream, &config);
         run_refusing(&r, 60);
-        refusing->unused += r.unused / 9;
-        refusing->refused += r.refused / 9;
+        refusing->unused += r.unused / REFUSING;
+        refusing->refused += r.refused / REFUSING;
         r.most = 1000;
         run_refusing(&r, 70); /* until it looks beyond, at the latest */
         run_refusing(&r, 10);
-        lifted->unused += r.unused / 9;
+        lifted->unused += r.unused / REFUSING;
         weir_estimator_destroy(r.stream.estimator);
     }
 }
