@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/base.h"
+
 #define MOST_CALLS   400000.0 /* of a phase: what a run costs */
 #define MOST_PERMITS 800.0    /* at the knee: well below the greatest limit */
 
@@ -165,7 +167,8 @@ static void draw_durations(struct sim_random *random, struct sim_scenario *s)
 
 /* ---- a title ---- */
 
-static void say(struct sim_drawn *drawn, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct sim_drawn *drawn, const char *format, ...) WEIR__PRINTF(2, 3);
+
 static void say(struct sim_drawn *drawn, const char *format, ...)
 {
     size_t length = strlen(drawn->title);
