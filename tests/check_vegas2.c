@@ -582,6 +582,61 @@ START_TEST(trials_leave_a_knee_alone)
 }
 END_TEST
 
+static double limit_of_short_calls(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    stream.rtt_ns = 20000;
+    stream.servers = 2;
+    start(&stream, &config);
+    run_for(&stream, 0.2);
+    double limit = mean_limit(&stream, 0.2);
+    weir_estimator_destroy(stream.estimator);
+    return limit;
+}
+
+/* Where calls take less than a thread does to wake up, the downstream would be idle while one does: a queue that keeps
+ * the RTT at 150 us is no queue. */
+START_TEST(short_calls_may_queue)
+{
+    double limit = median_of(limit_of_short_calls);
+    if (limit < 12 || limit > 19)
+        ck_abort_msg("limit %.1f, 15 are in flight for 150 us", limit);
+}
+END_TEST
+
+static double limit_in_gusts(void)
+{
+    struct stream stream;
+    weir_config config;
+    set_up(&stream, &config);
+    start(&stream, &config);
+    double sum = 0, seconds = 0;
+    for (int i = 0; i < 300; i++) {
+        bool gust = i % 2 != 0;
+        stream.rtt_ns = (gust ? 28.0 : 20.0) * (double)MS;
+        double length = (gust ? 0.1 : 0.2) * -log(weir_test_uniform(&stream.seed));
+        double limit = mean_limit(&stream, length);
+        if (i >= 100) {
+            sum += limit * length;
+            seconds += length;
+        }
+    }
+    weir_estimator_destroy(stream.estimator);
+    return sum / seconds;
+}
+
+/* All calls of a tenth of a second now and then take 40 % longer: that is neither a loss of capacity nor a higher
+ * baseline, and over before it could be told. */
+START_TEST(gusts_do_not_shake_it)
+{
+    double limit = median_of(limit_in_gusts);
+    if (limit < 34 || limit > 52)
+        ck_abort_msg("limit %.1f of 40", limit);
+}
+END_TEST
+
 /* ---- a line in front of servers, call by call ---- */
 
 #define MOST_CALLS 1024
@@ -679,61 +734,6 @@ static double next_load(struct line *line)
     weir_figures figures = figures_of(&line->client);
     return figures.throughput * (double)figures.rtt_noload_ns / 1e9 / limit;
 }
-
-static double limit_of_short_calls(void)
-{
-    struct stream stream;
-    weir_config config;
-    set_up(&stream, &config);
-    stream.rtt_ns = 20000;
-    stream.servers = 2;
-    start(&stream, &config);
-    run_for(&stream, 0.2);
-    double limit = mean_limit(&stream, 0.2);
-    weir_estimator_destroy(stream.estimator);
-    return limit;
-}
-
-/* Where calls take less than a thread does to wake up, the downstream would be idle while one does: a queue that keeps
- * the RTT at 150 us is no queue. */
-START_TEST(short_calls_may_queue)
-{
-    double limit = median_of(limit_of_short_calls);
-    if (limit < 12 || limit > 19)
-        ck_abort_msg("limit %.1f, 15 are in flight for 150 us", limit);
-}
-END_TEST
-
-static double limit_in_gusts(void)
-{
-    struct stream stream;
-    weir_config config;
-    set_up(&stream, &config);
-    start(&stream, &config);
-    double sum = 0, seconds = 0;
-    for (int i = 0; i < 300; i++) {
-        bool gust = i % 2 != 0;
-        stream.rtt_ns = (gust ? 28.0 : 20.0) * (double)MS;
-        double length = (gust ? 0.1 : 0.2) * -log(weir_test_uniform(&stream.seed));
-        double limit = mean_limit(&stream, length);
-        if (i >= 100) {
-            sum += limit * length;
-            seconds += length;
-        }
-    }
-    weir_estimator_destroy(stream.estimator);
-    return sum / seconds;
-}
-
-/* All calls of a tenth of a second now and then take 40 % longer: that is neither a loss of capacity nor a higher
- * baseline, and over before it could be told. */
-START_TEST(gusts_do_not_shake_it)
-{
-    double limit = median_of(limit_in_gusts);
-    if (limit < 34 || limit > 52)
-        ck_abort_msg("limit %.1f of 40", limit);
-}
-END_TEST
 
 /* ---- dropped calls ---- */
 
