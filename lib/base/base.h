@@ -122,7 +122,11 @@ void weir__log_after_fork(void);
 
 /* How many forks lie between the first process that used the library and this one. An object remembers the value of
  * its creation; a different one means that the object was inherited and its threads do not exist. */
-unsigned weir__fork_generation(void);
+extern atomic_uint weir__forks;
+static inline unsigned weir__fork_generation(void)
+{
+    return atomic_load_explicit(&weir__forks, memory_order_relaxed); /* pairs with nothing: see fork.c */
+}
 
 /* Arranges for that; called by every creation. 0 or ENOMEM. */
 int weir__fork_watch(void);

@@ -18,7 +18,7 @@ static struct weir__fork_lock *registry; /* guarded by registry_mutex; the newes
 static uint64_t last_id;                 /* guarded by registry_mutex */
 
 /* atomic, relaxed: it changes only in a fork child, while that process has a single thread */
-static atomic_uint generation;
+atomic_uint weir__forks;
 
 /* Whether forks are watched: no, yes, or the process whose thread is about to arrange for it. Not a pthread_once: that
  * would keep a failure for ever, and memory is short for a while only. */
@@ -44,12 +44,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     after_fork();
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); /* pairs with nothing: one thread, see above */
-}
-
-unsigned weir__fork_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_relaxed); /* pairs with nothing: as in in_child */
+    atomic_fetch_add_explicit(&weir__forks, 1, memory_order_relaxed); /* pairs with nothing: one thread, see above */
 }
 
 int weir__fork_watch(void)
