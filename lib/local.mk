@@ -53,6 +53,7 @@ libweir_core_la_SOURCES = \
 	lib/limiter/limiter.h \
 	lib/limiter/permit.c \
 	lib/limiter/samples.c \
+	lib/pool/batch.c \
 	lib/pool/completions.c \
 	lib/pool/deadline.c \
 	lib/pool/demand.c \

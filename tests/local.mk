@@ -36,6 +36,7 @@ weir_test_programs = \
 	tests/check_pool_life \
 	tests/check_pool_threads \
 	tests/check_pool_ends \
+	tests/check_batch \
 	tests/check_pace \
 	tests/check_stress \
 	tests/check_races \
@@ -212,6 +213,9 @@ tests_check_pool_ends_SOURCES = tests/check_pool_ends.c tests/pool_support.c tes
 tests_check_pool_ends_CFLAGS = $(weir_test_cflags)
 tests_check_pool_ends_LDADD = libweir-test.la
 
+tests_check_batch_SOURCES = tests/check_batch.c tests/pool_support.c tests/pool_support.h
+tests_check_batch_CFLAGS = $(weir_test_cflags)
+tests_check_batch_LDADD = libweir-test.la
 tests_check_pace_SOURCES = tests/check_pace.c tests/pool_support.c tests/pool_support.h
 tests_check_pace_CFLAGS = $(weir_test_cflags)
 tests_check_pace_LDADD = libweir-test.la

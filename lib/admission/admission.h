@@ -42,6 +42,8 @@ struct weir__line {
 void weir__line_append(struct weir__line *line, struct weir__unit *unit);
 void weir__line_prepend(struct weir__line *line, struct weir__unit *unit);
 void weir__line_remove(struct weir__line *line, struct weir__unit *unit);
+/* The first is another one: count units before it leave the line. NULL: all do. */
+void weir__line_cut(struct weir__line *line, struct weir__unit *first, uint32_t count);
 /* Puts all of tail behind line. */
 void weir__line_join(struct weir__line *line, struct weir__line *tail);
 /* unit takes the place of old. */

@@ -59,6 +59,16 @@ void weir__line_remove(struct weir__line *line, struct weir__unit *unit)
     line->length--;
 }
 
+void weir__line_cut(struct weir__line *line, struct weir__unit *first, uint32_t count)
+{
+    line->first = first;
+    line->length -= count;
+    if (first != NULL)
+        first->previous = NULL;
+    else
+        line->last = NULL;
+}
+
 void weir__line_replace(struct weir__line *line, struct weir__unit *old, struct weir__unit *unit)
 {
     unit->next = old->next;

@@ -229,6 +229,10 @@ void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t wei
  * sample buffer is full. */
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
 
+/* The same for one of several calls that share the permits, which are not free then. Keeps the lock: where there is no
+ * room the sample is dropped, one of very many. */
+void weir__limiter_count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition);
+
 /* Counts how long a direct caller of a partition waited for its permits, or kept them. */
 void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns);
 void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns);

@@ -140,13 +140,25 @@ void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
         limiter->backlog.settle(limiter->backlog.owner, wakes);
 }
 
+/* True: it is one for the estimator. */
+static bool count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
+{
+    limiter->counters.ended[sample->outcome]++;
+    limiter->partitions.all[partition].ended[sample->outcome]++;
+    return sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns;
+}
+
+void weir__limiter_count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
+{
+    if (count_end(limiter, sample, partition) && limiter->sample_count < WEIR__SAMPLES_ROOM)
+        weir__samples_put(limiter, sample);
+}
+
 void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight)
 {
     limiter->in_flight -= weight;
     weir__limiter_unuse(limiter, partition, weight);
-    limiter->counters.ended[sample->outcome]++;
-    limiter->partitions.all[partition].ended[sample->outcome]++;
-    if (sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns)
+    if (count_end(limiter, sample, partition))
         weir__samples_put(limiter, sample);
 }
 

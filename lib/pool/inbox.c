@@ -129,12 +129,18 @@ void weir__inbox_open(weir_pool *pool)
     WEIR__MUST(pthread_mutex_unlock(&inbox->lock));
 }
 
+bool weir__pool_gather(weir_pool *pool)
+{
+    bool was_recalled = weir__batches_recall(pool);
+    return weir__inbox_close(pool) || was_recalled;
+}
+
 /* The jobs get the permits that are free. Nobody is to be woken for them: the inbox was open. */
 void weir__pool_enter(void *owner)
 {
     weir_pool *pool = owner;
     struct weir__wakes none = {0};
-    if (weir__inbox_close(pool))
+    if (weir__pool_gather(pool))
         (void)weir__limiter_hand_out(pool->limiter, &none);
 }
 

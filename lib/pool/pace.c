@@ -57,12 +57,16 @@ void weir__pace_block(weir_pool *pool, struct weir__worker *worker)
     worker->period = pool->pace.period - 2;
 }
 
-void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns)
+void weir__pace_learn(struct weir__pace *pace, uint64_t ns)
 {
-    struct weir__pace *pace = &pool->pace;
-    leave_fresh(pace, worker);
     uint64_t most = pace->job_ns * OUTLIER + LEAST_NS; /* one job that was interrupted says nothing about the others */
     learn(pace, ns < most ? ns : most);
+}
+
+void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns)
+{
+    leave_fresh(&pool->pace, worker);
+    weir__pace_learn(&pool->pace, ns);
 }
 
 static uint32_t helping(const weir_pool *pool)

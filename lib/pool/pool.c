@@ -46,6 +46,8 @@ static void discard_lines(const weir_pool *pool)
 static void free_pool(weir_pool *pool)
 {
     discard_lines(pool);
+    for (const struct weir__worker *worker = pool->all; worker != NULL; worker = worker->next)
+        weir__batch_discard(worker);
     weir__blocks_free(pool->blocks);
     while (pool->all != NULL) { /* in a fork child: workers that exist in the parent only */
         struct weir__worker *worker = pool->all;

@@ -14,7 +14,10 @@
  * worker that ends a job looks for the next itself (`looking`). The chain stops where more workers would be of no use,
  * and then the watch looks after those that wait (pace.c). Hence: ready > looking implies that a worker is waking, or
  * that the watch is at its post, or that a start has failed and a running worker will look. Wake-ups are what pools
- * spend their time on: this way a flood of short jobs is served by the workers that are awake. */
+ * spend their time on: this way a flood of short jobs is served by the workers that are awake.
+ *
+ * Where jobs are very short, submits leave them in the inbox (inbox.c) and a worker takes several at once (batch.c);
+ * whoever takes the lock otherwise finds them in their lines all the same. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -195,6 +198,7 @@ struct weir_pool {
     struct weir__worker *idle;      /* guarded by lock: a stack, the warmest on top */
     struct weir__worker *idle_last; /* guarded by lock: at its bottom */
     struct weir__worker *all;       /* guarded by lock: every worker, linked by next */
+    struct weir__worker *batches;   /* guarded by lock: workers with a batch, the newest first */
     unsigned next_index;            /* guarded by lock: for the next worker's name */
 
     pthread_mutex_t start_lock; /* held while the very first worker is started, see limiter.h for its order */
@@ -207,6 +211,27 @@ struct weir__work {
     weir_job *job; /* NULL: it has no handle */
     uint32_t weight;
     uint16_t partition;
+};
+
+enum { WEIR__BATCH_MOST = 32 };
+
+/* How a job of a batch has ended. */
+struct weir__ended {
+    uint64_t ns; /* when */
+    uint32_t outcome;
+};
+
+/* Jobs that a worker has taken together, see batch.c. */
+struct weir__batch {
+    bool is_open;                               /* owner thread */
+    uint32_t current;                           /* owner thread: the one that runs */
+    atomic_uint claims;                         /* atomic: how many were begun, and how many there are */
+    struct weir__unit *units[WEIR__BATCH_MOST]; /* written by the owner with the lock held */
+    struct weir__ended ended[WEIR__BATCH_MOST]; /* owner thread; those before the last claim, who has seen that claim */
+    uint32_t booked;                            /* guarded by lock: how many of them have been booked */
+    uint32_t reserved;                          /* guarded by lock: so many after the first have permits */
+    struct weir__worker *next;                  /* guarded by lock: of the pool's batches, an older one */
+    struct weir__worker *previous;              /* guarded by lock */
 };
 
 struct weir__worker {
@@ -223,7 +248,9 @@ struct weir__worker {
     weir_outcome outcome;               /* owner thread: of that job, also if it ends the thread */
     weir_sample sample;                 /* owner thread: of that job */
     uint64_t stamp;                     /* owner thread: of that job, see histogram.h */
-    _Atomic uint64_t running_since_ns;  /* atomic: when that job started; 0: none runs */
+    uint64_t booked_ns;                 /* guarded by lock: when the job began that is booked next */
+    struct weir__batch batch;
+    _Atomic uint64_t running_since_ns;                          /* atomic: when that job started; 0: none runs */
     _Alignas(max_align_t) unsigned char copy[WEIR__COPY_BYTES]; /* owner thread: its argument, if that was copied */
 };
 
@@ -264,6 +291,31 @@ bool weir__inbox_may_be_open(const weir_pool *pool);
 void weir__inbox_open(weir_pool *pool);
 bool weir__inbox_empty(weir_pool *pool);
 bool weir__inbox_close(weir_pool *pool);
+
+/* ---- batch.c; lock held where nothing else is said ---- */
+
+/* The worker has taken a job and is about to run it: it takes more, if that is of use. */
+void weir__batch_fill(struct weir__worker *worker);
+
+/* The worker's job has ended: makes the next of its batch its work; false: there is none, and the end is for finish to
+ * book. Without the lock. */
+bool weir__batch_next(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns);
+
+/* Books all jobs of the worker's batch but the last, which becomes a job like any other. */
+void weir__batch_close(struct weir__worker *worker);
+
+/* Puts what has not begun back in line; true: there was some. */
+bool weir__batches_recall(weir_pool *pool);
+
+/* The same where a batch's job runs long. */
+void weir__batches_look(weir_pool *pool, uint64_t now_ns);
+
+/* In a fork child: frees what the jobs own that have not begun. */
+void weir__batch_discard(const struct weir__worker *worker);
+
+/* Brings in what is outside, in the inbox or in batches that have not begun; true: there was some, and the caller must
+ * dispatch. */
+bool weir__pool_gather(weir_pool *pool);
 
 /* The backlog's enter and exit. */
 void weir__pool_enter(void *pool);
@@ -344,6 +396,9 @@ void weir__pace_init(struct weir__pace *pace);
 /* A worker takes a job, and has ended it after ns. */
 void weir__pace_begin(weir_pool *pool, struct weir__worker *worker);
 void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns);
+
+/* A job of its batch has. */
+void weir__pace_learn(struct weir__pace *pace, uint64_t ns);
 
 /* Its job waits for another one. */
 void weir__pace_block(weir_pool *pool, struct weir__worker *worker);

@@ -298,6 +298,8 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
         return EDEADLK;
     if (deadline_ns != 0 && deadline_ns < request->deadline_ns)
         request->deadline_ns = deadline_ns;
+    if (weir__pool_gather(pool)) /* nobody stands in a line with a batch before it */
+        weir__limiter_dispatch(pool->limiter, wakes);
     return wait_at_ceiling(pool, request, wakes);
 }
 
@@ -306,6 +308,15 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
 static bool leave_in_inbox(weir_pool *pool, const struct request *request)
 {
     return weir__inbox_put(pool, request->kind, request->fn, request->arg, request->copy_size, request->stamp);
+}
+
+/* Batches may stay out: a job that joins comes after theirs anyway, see note:batch. */
+static void lock_to_submit(weir_pool *pool)
+{
+    struct weir__wakes none = {0}; /* as in weir__pool_enter */
+    weir__mutex_lock(&pool->limiter->lock);
+    if (weir__inbox_close(pool))
+        (void)weir__limiter_hand_out(pool->limiter, &none);
 }
 
 static int submit(weir_pool *pool, struct request *request)
@@ -322,7 +333,7 @@ static int submit(weir_pool *pool, struct request *request)
     }
     weir_fn *fn = request->kind == WEIR__HANDLE ? request->job->fn : request->fn;
     struct weir__wakes wakes = {0};
-    weir__lock(pool->limiter);
+    lock_to_submit(pool);
     if (request->stamp == 0 && pool->stamp_turn++ % WEIR__STAMP_EVERY == 0)
         request->stamp = weir__stamp_make(weir_now_ns(), WEIR__STAMP_EVERY);
     error = put(pool, request, &wakes);

@@ -187,6 +187,7 @@ static bool finish(struct weir__worker *worker, weir_outcome outcome, uint64_t e
     weir_pool *pool = worker->pool;
     struct weir__work *work = &worker->work;
     bool delivers = work->job != NULL && weir__job_has_delivery(work->job);
+    weir__batch_close(worker);
     worker->sample.rtt_ns = end_ns - worker->sample.start_ns;
     worker->sample.outcome = (uint32_t)outcome;
     weir__probe_end(pool->limiter->name, (uintptr_t)work->fn, worker->sample.rtt_ns, worker->sample.outcome);
@@ -224,24 +225,11 @@ static void deliver(struct weir__worker *worker, struct weir__wakes *wakes)
 
 /* note:cancellation -- the program may cancel the thread of a job, but only inside the job: a worker runs with
  * cancellation disabled otherwise, since the library's own work and the program's callbacks must not be cut in two. A
- * request that the job left pending ends the thread here, with the job's outcome, and never hits another job. */
+ * request that the job left pending ends the thread here, with the job's outcome, and never hits another job. Between
+ * the jobs of a batch it stays enabled, where nothing is called that is a cancellation point. */
 static void allow_cancel(bool allowed)
 {
     WEIR__MUST(pthread_setcancelstate(allowed ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, NULL));
-}
-
-static weir_outcome call(struct weir__worker *worker)
-{
-    weir__current.worker = worker;
-    worker->outcome = WEIR_IGNORE; /* what counts if the job ends its thread */
-    allow_cancel(true);
-    worker->outcome = worker->work.fn(worker->work.arg);
-    allow_cancel(true); /* the job may have switched it off */
-    pthread_testcancel();
-    allow_cancel(false);
-    WEIR__MUST(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL));
-    weir__current.worker = NULL;
-    return worker->outcome;
 }
 
 static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
@@ -252,6 +240,17 @@ static weir_outcome checked(const weir_pool *pool, weir_outcome outcome)
               "pool \"%s\": a job returned %d, which is no outcome; taken for WEIR_IGNORE", pool->limiter->name,
               (int)outcome);
     return WEIR_IGNORE;
+}
+
+/* Cancellation is enabled. */
+static weir_outcome call(struct weir__worker *worker)
+{
+    worker->outcome = WEIR_IGNORE; /* what counts if the job ends its thread */
+    worker->outcome = worker->work.fn(worker->work.arg);
+    WEIR__MUST(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL));
+    allow_cancel(true); /* the job may have switched it off */
+    pthread_testcancel();
+    return worker->outcome;
 }
 
 /* Before a worker gives the lock back to run a job: note:inbox. */
@@ -266,24 +265,54 @@ static void mind_inbox(weir_pool *pool, struct weir__wakes *wakes)
     }
 }
 
+/* Where the log is the program's it is not called inside a job. */
+static weir_outcome corrected(struct weir__worker *worker, weir_outcome outcome)
+{
+    allow_cancel(false);
+    weir__current.worker = NULL;
+    outcome = checked(worker->pool, outcome);
+    weir__current.worker = worker;
+    allow_cancel(true);
+    return outcome;
+}
+
+/* Calls the job that take has set up, and those that were taken with it; when and how the last of them ended. */
+static uint64_t run_batch(struct weir__worker *worker, weir_outcome *outcome)
+{
+    const weir_limiter *limiter = worker->pool->limiter;
+    uint64_t now_ns = worker->sample.start_ns;
+    weir__current.worker = worker;
+    allow_cancel(true);
+    do {
+        /* relaxed: as in finish */
+        atomic_store_explicit(&worker->running_since_ns, now_ns, memory_order_relaxed);
+        weir__probe_start(limiter->name, (uintptr_t)worker->work.fn, worker->sample.in_flight);
+        *outcome = call(worker);
+        now_ns = weir_now_ns();
+        if ((unsigned)*outcome > WEIR_DROPPED)
+            *outcome = corrected(worker, *outcome);
+    } while (weir__batch_next(worker, *outcome, now_ns));
+    allow_cancel(false);
+    weir__current.worker = NULL;
+    return now_ns;
+}
+
 /* Runs the job that take has set up. Lock held on entry and exit, dropped meanwhile; *now_ns is the time if it is known
  * to be fresh, else 0. */
 static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
     mind_inbox(pool, wakes);
+    weir__batch_fill(worker);
     bool fresh = *now_ns != 0 && wakes->callers == NULL && wakes->worker == NULL && !wakes->start_worker;
     WEIR__MUST(pthread_mutex_unlock(&pool->limiter->lock));
     weir__limiter_wake(pool->limiter, wakes);
     *wakes = (struct weir__wakes){0};
 
     /* The end of one job is the start of the next where nothing lies between but the queue. */
-    worker->sample.start_ns = fresh ? *now_ns : weir_now_ns();
-    /* relaxed: as in finish */
-    atomic_store_explicit(&worker->running_since_ns, worker->sample.start_ns, memory_order_relaxed);
-    weir__probe_start(pool->limiter->name, (uintptr_t)worker->work.fn, worker->sample.in_flight);
-    weir_outcome outcome = checked(pool, call(worker));
-    uint64_t end_ns = weir_now_ns();
+    worker->sample.start_ns = worker->booked_ns = fresh ? *now_ns : weir_now_ns();
+    weir_outcome outcome;
+    uint64_t end_ns = run_batch(worker, &outcome);
     *now_ns = end_ns;
     if (pthread_mutex_trylock(&pool->limiter->lock) != 0) {
         weir__mutex_lock(&pool->limiter->lock);
@@ -299,6 +328,7 @@ static void run(struct weir__worker *worker, uint64_t *now_ns, struct weir__wake
         pool->looking++;
         *now_ns = 0;
     }
+    weir__batches_look(pool, end_ns);
     weir__limiter_dispatch(pool->limiter, wakes);
     if (pool->ready.length == 0 && weir__inbox_empty(pool))
         weir__limiter_dispatch(pool->limiter, wakes);
@@ -412,7 +442,7 @@ static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
             continue;
         }
         now_ns = 0;
-        if (weir__inbox_close(pool)) {
+        if (weir__pool_gather(pool)) {
             weir__limiter_dispatch(pool->limiter, wakes);
             continue;
         }

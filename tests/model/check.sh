@@ -56,4 +56,4 @@ check fork "what a child inherits is whole, its locks are free, and it does not 
 check ends "every job ends once and is told once, permits come back, shutdown waits for all and returns" "" \
     TIMER PERMITS DELIVERING LOOK LATE HELD CUT RAISE ADMIT
 check wake "no lost wake-up, no deadlock, running within the limit, every worker leaves" -DJOBS=3 \
-    NO_WATCH LIMIT ENTER NOTICE WAKING CHAIN REST STALE RAISE
+    NO_WATCH LIMIT ENTER NOTICE WAKING CHAIN REST STALE RAISE BATCH_ENTER BATCH_REST BOOK

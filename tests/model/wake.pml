@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The weir authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pool's wake-ups: line, permits, idle workers, chain, watch, inbox, changes of the limit, shutdown. Each atomic
+/* The pool's wake-ups: line, permits, idle workers, chain, watch, inbox, batches, changes of the limit,
+ * shutdown. Each atomic
  * block is a critical section of the pool's lock; names are those of lib/pool.
  *
  * What is guessed at run time is chosen freely here: how many workers are of use is any number from one on, wherever it
@@ -28,6 +29,13 @@ bool idle[WORKERS];  /* on the stack; a worker that has not been started yet cou
 bool token[WORKERS]; /* its parker's */
 byte age[WORKERS];   /* looks of the watch since its job began; 2: no help any more */
 byte helping;        /* fresh jobs and looking workers */
+#define NONE      0
+#define FROM_LINE 1
+#define RESERVED  2
+byte batch[WORKERS]; /* a job that was taken with the one that runs: from where */
+bool extra[WORKERS]; /* the second of its batch had a permit of its own, which is not free until the first is booked */
+byte parked;         /* such permits */
+byte batched;
 
 /* More workers would be of no use, it is said, and somebody watches. */
 #ifdef FAULT_NO_WATCH
@@ -39,7 +47,7 @@ byte helping;        /* fresh jobs and looking workers */
 inline hand_out()
 {
     do
-    :: line > 0 && running + ready < limit -> line--; ready++; assert(running + ready <= limit)
+    :: line > 0 && running + ready + parked < limit -> line--; ready++; assert(running + ready + parked <= limit)
     :: else -> break
     od
 #ifdef FAULT_LIMIT
@@ -86,7 +94,34 @@ inline empty_inbox()
     inbox = 0
 }
 
+inline recall()
+{
+    popped = 0;
+    do
+    :: popped < WORKERS ->
+        if
+        :: batch[popped] == FROM_LINE -> line++; batched--; batch[popped] = NONE
+        :: batch[popped] == RESERVED -> ready++; parked--; batched--; batch[popped] = NONE
+#ifndef FAULT_BOOK
+        :: extra[popped] -> extra[popped] = false; parked--
+#endif
+        :: else
+        fi;
+        popped++
+    :: else -> break
+    od;
+    popped = NOBODY
+}
+
 inline enter()
+{
+#ifndef FAULT_BATCH_ENTER
+    recall();
+#endif
+    enter_to_submit()
+}
+
+inline enter_to_submit()
 {
     if
     :: open ->
@@ -95,11 +130,12 @@ inline enter()
 #ifndef FAULT_ENTER
         hand_out()
 #endif
+    :: !open && line > 0 -> hand_out()
     :: else
     fi
 }
 
-#define ATTENDED (running + ready >= limit || waking)
+#define ATTENDED (running + ready + parked >= limit || waking)
 
 inline exit()
 {
@@ -149,7 +185,7 @@ proctype worker(byte me)
     byte i;
     bool was_quiet;
 
-parked:
+asleep:
     atomic {
         token[me] -> token[me] = false;
 #ifndef FAULT_WAKING
@@ -164,26 +200,33 @@ serve:
             enter();
             if
             :: watch == NOBODY -> watch = me; was_quiet = false; exit(); goto watching
-            :: else -> idle[me] = true; exit(); goto parked
+            :: else -> idle[me] = true; exit(); goto asleep
             fi
         :: ready > 0 ->
             ready--; running++; started++; age[me] = 0; helping++;
 #ifndef FAULT_CHAIN
             send_worker();
 #endif
-            mind_inbox()
+            mind_inbox();
+            if
+            :: open && ready > 0 -> ready--; parked++; batched++; batch[me] = RESERVED
+            :: open && ready == 0 && line > 0 -> line--; batched++; batch[me] = FROM_LINE
+            :: true
+            fi
         :: else ->
 #ifndef FAULT_REST
             if
-            :: open ->
-                open = false;
-                if
-                :: inbox > 0 -> empty_inbox(); hand_out(); goto serve
-                :: else
-                fi
+            :: open -> open = false; empty_inbox()
             :: else
             fi;
 #endif
+#ifndef FAULT_BATCH_REST
+            recall();
+#endif
+            if
+            :: line + ready > 0 && (ready > 0 || running + parked < limit) -> hand_out(); goto serve
+            :: else
+            fi;
             notice();
             if
             :: closing && line + ready == 0 -> goto leave
@@ -191,17 +234,32 @@ serve:
 #ifndef FAULT_REST
                 exit();
 #endif
-                goto parked
+                goto asleep
             fi
         fi
     }
-    /* the job */
+job:
     if
     :: atomic { longs < LAST_LIMIT - 1 -> longs++ }; started == JOBS
     :: true
     fi;
+    if
+    :: atomic { batch[me] != NONE ->
+        if
+        :: batch[me] == RESERVED -> extra[me] = true
+        :: else
+        fi;
+        batch[me] = NONE; batched--; started++
+       }
+       goto job
+    :: else
+    fi;
     atomic {
         running--;
+        if
+        :: extra[me] -> extra[me] = false; parked--
+        :: else
+        fi;
         if
         :: age[me] < 2 -> helping--
         :: else
@@ -227,7 +285,7 @@ ended:
 
 watching:
     if
-    :: token[me] -> goto parked
+    :: token[me] -> goto asleep
     :: atomic {
         watch == me ->
         enter();
@@ -276,7 +334,7 @@ proctype submitter(byte count)
         atomic {
             if
             :: open -> inbox++
-            :: else -> enter(); line++; hand_out(); send_worker(); exit()
+            :: else -> enter_to_submit(); line++; hand_out(); send_worker(); exit()
             fi;
             i++
         }
@@ -300,7 +358,7 @@ proctype shutdown()
 {
     byte popped = NOBODY;
     atomic {
-        (early && started + ready + line + inbox == JOBS) || started == JOBS ->
+        (early && started + ready + line + inbox + batched == JOBS) || started == JOBS ->
         enter(); closing = true; hand_out(); send_worker(); notice()
     }
 }

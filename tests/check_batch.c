@@ -1,0 +1,362 @@
+/* SPDX-FileCopyrightText: 2026 The weir authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Short jobs that a worker has taken together: whatever becomes of the first, the others are as good as queued. In most
+ * tests the first waits at a gate while the pool takes it for short. */
+
+#include <pthread.h>
+#include <string.h>
+
+#include "limiter/limiter.h"
+#include "pool/pool.h"
+#include "pool_support.h"
+
+enum { FOLLOWERS = 40 };
+
+/* How many jobs are in batches and have not begun. Not by weir__lock, which would recall them. */
+static uint32_t in_batches(weir_pool *pool)
+{
+    uint32_t jobs = 0;
+    weir__mutex_lock(&pool->limiter->lock);
+    for (struct weir__worker *worker = pool->batches; worker != NULL; worker = worker->batch.next) {
+        uint32_t claims = atomic_load(&worker->batch.claims);
+        jobs += claims >> 16 > (claims & 0xffff) ? (claims >> 16) - (claims & 0xffff) : 0;
+    }
+    (void)pthread_mutex_unlock(&pool->limiter->lock);
+    return jobs;
+}
+
+static void take_jobs_for_short(weir_pool *pool)
+{
+    weir__lock(pool->limiter);
+    pool->pace.job_ns = 100;
+    weir__unlock(pool->limiter);
+}
+
+struct stuck {
+    weir_pool *pool;
+    struct weir_test_gate gate;
+    atomic_uint ran; /* of the followers */
+};
+
+/* fn(arg) comes first, the followers stand behind it, many of them in its batch. */
+static void begin(struct stuck *stuck, uint32_t limit, weir_fn *fn, void *arg)
+{
+    weir_config config = weir_test_fixed(2, 4096);
+    config.min_limit = 1;
+    config.initial_limit = limit;
+    stuck->pool = weir_test_pool_of(&config);
+    atomic_init(&stuck->ran, 0);
+    weir_test_gate_init(&stuck->gate);
+    ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
+    ck_assert_int_eq(weir_pool_submit(stuck->pool, fn, arg), 0);
+    for (int i = 0; i < FOLLOWERS; i++)
+        ck_assert_int_eq(weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran), 0);
+    take_jobs_for_short(stuck->pool);
+    ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+}
+
+static void begin_at_gate(struct stuck *stuck, uint32_t limit)
+{
+    begin(stuck, limit, weir_test_pass, &stuck->gate);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck->gate) == 1);
+}
+
+static void end(struct stuck *stuck)
+{
+    weir_test_gate_open(&stuck->gate);
+    ck_assert_int_eq(weir_pool_drain(stuck->pool, WEIR_FOREVER), 0);
+    weir_test_pool_end(stuck->pool);
+    weir_test_gate_destroy(&stuck->gate);
+}
+
+/* ---- tests ---- */
+
+START_TEST(figures_know_of_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir_stats stats = weir_test_stats(stuck.pool);
+    ck_assert_uint_eq(stats.running, 1);
+    ck_assert_uint_eq(stats.in_flight, 1);
+    ck_assert_uint_eq(stats.queued, FOLLOWERS);
+    ck_assert_uint_eq(weir_test_accounted(&stats), FOLLOWERS + 1);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+/* Those that ended before the one that hangs are told as ended, their permits and samples come back. */
+START_TEST(ended_ones_are_booked)
+{
+    struct stuck stuck;
+    weir_config config = weir_test_fixed(1, 4096);
+    stuck.pool = weir_test_pool_of(&config);
+    atomic_init(&stuck.ran, 0);
+    weir_test_gate_init(&stuck.gate);
+    ck_assert_int_eq(weir_pool_pause(stuck.pool), 0);
+    for (int i = 0; i < FOLLOWERS; i++)
+        ck_assert_int_eq(i == 5 ? weir_pool_submit(stuck.pool, weir_test_pass, &stuck.gate)
+                                : weir_pool_submit(stuck.pool, weir_test_count, &stuck.ran),
+                         0);
+    take_jobs_for_short(stuck.pool);
+    ck_assert_int_eq(weir_pool_resume(stuck.pool), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir_stats stats = weir_test_stats(stuck.pool);
+    ck_assert_uint_eq(stats.succeeded, 5);
+    ck_assert_uint_eq(stats.running, 1);
+    ck_assert_uint_eq(stats.queued, FOLLOWERS - 6);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS - 1);
+}
+END_TEST
+
+/* As the estimator would; for good. */
+static void raise_limit(weir_pool *pool)
+{
+    struct weir__wakes wakes = {0};
+    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(pool)), 0);
+    weir__lock(pool->limiter);
+    pool->limiter->limit = pool->limiter->estimate = 2;
+    weir__limiter_dispatch(pool->limiter, &wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+}
+
+/* The only worker holds them, no other is awake; a second permit has one started. */
+START_TEST(more_permits_free_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    raise_limit(stuck.pool);
+    WEIR_TEST_UNTIL(atomic_load(&stuck.ran) == FOLLOWERS);
+    end(&stuck);
+}
+END_TEST
+
+/* Two workers, all permits out: the one that ends its own jobs takes those of the other. */
+START_TEST(another_worker_takes_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 2);
+    WEIR_TEST_UNTIL(atomic_load(&stuck.ran) == FOLLOWERS);
+    end(&stuck);
+}
+END_TEST
+
+struct stream {
+    weir_pool *pool;
+    atomic_uint *until;
+};
+
+static void *stream(void *arg)
+{
+    struct stream *stream = arg;
+    while (atomic_load(stream->until) != FOLLOWERS)
+        (void)weir_pool_submit(stream->pool, weir_test_nothing, NULL);
+    return NULL;
+}
+
+/* The other worker never runs out of jobs. */
+START_TEST(a_busy_worker_looks_after_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 2);
+    struct stream endless = {stuck.pool, &stuck.ran};
+    (void)weir_test_join(weir_test_thread(stream, &endless));
+    end(&stuck);
+}
+END_TEST
+
+START_TEST(pause_stops_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    ck_assert_int_eq(weir_pool_pause(stuck.pool), 0);
+    weir_test_gate_open(&stuck.gate);
+    WEIR_TEST_UNTIL(weir_test_stats(stuck.pool).running == 0);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), 0);
+    ck_assert_uint_eq(weir_test_stats(stuck.pool).queued, FOLLOWERS);
+    ck_assert_int_eq(weir_pool_resume(stuck.pool), 0);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+static void *open_later(void *arg)
+{
+    struct stuck *stuck = arg;
+    WEIR_TEST_UNTIL(weir_test_stats(stuck->pool).cancelled == FOLLOWERS);
+    weir_test_gate_open(&stuck->gate);
+    return NULL;
+}
+
+START_TEST(shutdown_cancels_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    pthread_t thread = weir_test_thread(open_later, &stuck);
+    ck_assert_int_eq(weir_pool_shutdown(stuck.pool, WEIR_CANCEL, WEIR_FOREVER), 0);
+    (void)weir_test_join(thread);
+    weir_stats stats = weir_test_stats(stuck.pool);
+    ck_assert_uint_eq(stats.cancelled, FOLLOWERS);
+    ck_assert_uint_eq(stats.succeeded, 1);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), 0);
+}
+END_TEST
+
+static weir_outcome exit_thread(void *unused)
+{
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+/* The job in whose batch they are ends its thread. */
+START_TEST(end_of_the_thread)
+{
+    struct stuck stuck;
+    begin(&stuck, 1, exit_thread, NULL);
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    weir_stats stats = weir_test_stats(stuck.pool);
+    ck_assert_uint_eq(stats.succeeded, FOLLOWERS);
+    ck_assert_uint_eq(stats.ignored, 1);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+static weir_outcome ask_in_vain(void *arg)
+{
+    const struct stuck *stuck = arg;
+    return weir_pool_call(stuck->pool, weir_test_nothing, NULL, NULL) == 0 ? WEIR_SUCCESS : WEIR_DROPPED;
+}
+
+/* It waits for a job that stands behind them, for which there is no second permit. */
+START_TEST(nested_call)
+{
+    struct stuck stuck;
+    begin(&stuck, 1, ask_in_vain, &stuck);
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    weir_stats stats = weir_test_stats(stuck.pool);
+    ck_assert_uint_eq(weir_test_accounted(&stats), stats.submitted);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+/* ---- copies, order ---- */
+
+struct letter {
+    struct weir_test_record *record;
+    unsigned number;
+    unsigned char ballast[200]; /* a large one is an allocation of its own */
+};
+
+static weir_outcome note(void *arg)
+{
+    struct letter letter;
+    memcpy(&letter, arg, offsetof(struct letter, ballast));
+    weir_test_record_add(letter.record, letter.number);
+    return WEIR_SUCCESS;
+}
+
+static void *look(void *arg)
+{
+    struct stuck *stuck = arg;
+    while (atomic_load(&stuck->ran) == 0)
+        (void)weir_test_stats(stuck->pool);
+    return NULL;
+}
+
+/* Copied arguments reach their jobs, in their order, while snapshots recall batches all the time. */
+START_TEST(order_of_copies)
+{
+    static struct weir_test_record record = WEIR_TEST_RECORD_INIT;
+    struct stuck stuck = {.pool = weir_test_pool(1, 4096)};
+    atomic_init(&stuck.ran, 0);
+    pthread_t thread = weir_test_thread(look, &stuck);
+    for (unsigned i = 0; i < WEIR_TEST_RECORD_SIZE; i++) {
+        struct letter letter = {.record = &record, .number = i};
+        size_t size = i % 7 == 0 ? sizeof letter : offsetof(struct letter, ballast);
+        ck_assert_int_eq(weir_pool_submit_copy(stuck.pool, note, &letter, size), 0);
+    }
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    atomic_store(&stuck.ran, 1);
+    (void)weir_test_join(thread);
+    weir_test_pool_end(stuck.pool);
+    ck_assert_uint_eq(record.count, WEIR_TEST_RECORD_SIZE);
+    for (unsigned i = 0; i < WEIR_TEST_RECORD_SIZE; i++)
+        ck_assert_uint_eq(record.values[i], i);
+}
+END_TEST
+
+/* While a batch is on its way nothing is counted twice: many snapshots, each of which adds up. */
+START_TEST(every_snapshot_adds_up)
+{
+    unsigned jobs = weir_test_scaled(200000, 2000);
+    weir_pool *pool = weir_test_pool((uint32_t)_i, 1000);
+    for (unsigned i = 0; i < jobs; i++) {
+        if (weir_pool_submit(pool, weir_test_nothing, NULL) != 0)
+            ck_abort();
+        if (i % 64 != 0)
+            continue;
+        weir_stats stats = weir_test_stats(pool);
+        ck_assert_uint_eq(stats.submitted, i + 1);
+        ck_assert_uint_eq(weir_test_accounted(&stats), i + 1);
+        ck_assert_uint_le(stats.in_flight, (unsigned)_i);
+        ck_assert_uint_le(stats.running, (unsigned)_i);
+    }
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(pool).succeeded, jobs);
+    weir_test_pool_end(pool);
+}
+END_TEST
+
+/* ---- a fork ---- */
+
+static int in_child(void *arg)
+{
+    struct stuck *stuck = arg;
+    int error = weir_pool_destroy(stuck->pool);
+    weir_test_end_unseen(error);
+    return error;
+}
+
+/* The child gives back what the batch of a thread that it does not have owned. */
+START_TEST(child_of_a_fork)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    ck_assert_int_eq(weir_test_in_child(in_child, &stuck), 0);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("batch");
+    TCase *tests = tcase_create("batch");
+    tcase_set_timeout(tests, TEST_LIMIT_S);
+    tcase_add_test(tests, figures_know_of_them);
+    tcase_add_test(tests, ended_ones_are_booked);
+    tcase_add_test(tests, more_permits_free_them);
+    tcase_add_test(tests, another_worker_takes_them);
+    tcase_add_test(tests, a_busy_worker_looks_after_them);
+    tcase_add_test(tests, pause_stops_them);
+    tcase_add_test(tests, shutdown_cancels_them);
+    tcase_add_test(tests, end_of_the_thread);
+    tcase_add_test(tests, nested_call);
+    tcase_add_test(tests, order_of_copies);
+    tcase_add_loop_test(tests, every_snapshot_adds_up, 1, 5);
+    tcase_add_test(tests, child_of_a_fork);
+    suite_add_tcase(suite, tests);
+    return weir_test_main(suite);
+}
