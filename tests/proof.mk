@@ -25,11 +25,13 @@ EXTRA_DIST += tests/coverage.sh tests/coverage.md
 SOAK_MINUTES = 30
 weir_racy_programs = \
 	tests/check_base \
+	tests/check_batch \
 	tests/check_cancel \
 	tests/check_completions \
 	tests/check_contention \
 	tests/check_deadline \
 	tests/check_fork \
+	tests/check_pace \
 	tests/check_pool_ends \
 	tests/check_pool_faults \
 	tests/check_pool_life \
