@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,21 @@ static bool is_stored(const struct weir__record *record)
                           record->partitions[PARTITIONS - 1].figures[WEIR__PARTITION_SHED] == VALUE);
 }
 
+/* Not by fcntl, which the tests refuse. */
+static unsigned open_descriptors(void)
+{
+    enum { MOST = 256 };
+    struct pollfd all[MOST];
+    unsigned count = 0;
+    for (int descriptor = 0; descriptor < MOST; descriptor++)
+        all[descriptor] = (struct pollfd){.fd = descriptor};
+    if (poll(all, MOST, 0) < 0)
+        abort();
+    for (int descriptor = 0; descriptor < MOST; descriptor++)
+        count += (all[descriptor].revents & POLLNVAL) == 0;
+    return count;
+}
+
 /* Reads the record and its options. What it returns: how much of the two it has got, and 10 more for each thing that is
  * wrong. */
 enum { GOT_RECORD = 1, GOT_OPTIONS = 2, WRONG = 10 };
@@ -245,7 +261,7 @@ static int read_all(void)
     char text[WEIR__LIVE_OPTIONS];
     size_t count = 0;
     unsigned odd = 0;
-    int descriptor = dup(STDERR_FILENO); /* the least that is free */
+    unsigned open_before = open_descriptors();
     int error = weir__live_read(directory, &records, &count, &odd);
     int result =
         (error == 0 && count + odd <= 1) || (error == fault.error && records == NULL && count == 0) ? 0 : WRONG;
@@ -255,8 +271,7 @@ static int read_all(void)
     bool has_options = weir__live_read_options(directory, &asked, text);
     if (has_options && strcmp(text, options) != 0 && text[0] != '\0')
         result += WRONG;
-    (void)close(descriptor);
-    if (dup(STDERR_FILENO) != descriptor) /* else something stays open */
+    if (open_descriptors() != open_before)
         result += WRONG;
     free(records);
     return result + (count == 1 ? GOT_RECORD : 0) + (has_options ? GOT_OPTIONS : 0);
@@ -376,6 +391,68 @@ START_TEST(calls_that_are_refused)
 }
 END_TEST
 
+/* ---- what the dead leave behind ---- */
+
+static int die_with_a_file(void *unused)
+{
+    int error = 0;
+    (void)unused;
+    return weir__live_create(directory, 1, PARTITIONS, &error) != NULL ? 0 : 1;
+}
+
+/* The files of processes that are gone, and other things under names of live files. */
+static void leave_behind(void)
+{
+    char name[128];
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(weir_test_in_child(die_with_a_file, NULL), 0);
+    (void)snprintf(name, sizeof name, "%s/weir-1-1.live", directory);
+    ck_assert_int_eq(mkdir(name, 0700), 0);
+    (void)snprintf(name, sizeof name, "%s/weir-1-2.live", directory);
+    ck_assert_int_eq(mkfifo(name, 0600), 0);
+    (void)snprintf(name, sizeof name, "%s/weir-1-3.live", directory);
+    ck_assert_int_eq(symlink("/etc/hostname", name), 0);
+}
+
+static void take_the_rest_away(void)
+{
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s/weir-1-1.live", directory);
+    ck_assert_int_eq(rmdir(name), 0);
+    for (int i = 2; i <= 3; i++) {
+        (void)snprintf(name, sizeof name, "%s/weir-1-%d.live", directory, i);
+        ck_assert_int_eq(unlink(name), 0);
+    }
+}
+
+static void read_directory(void)
+{
+    struct weir__record *records = NULL;
+    size_t count = 0;
+    unsigned odd = 0;
+    ck_assert_int_eq(weir__live_read(directory, &records, &count, &odd), 0);
+    ck_assert_uint_eq(count, 0);
+    free(records);
+}
+
+static void make_another(void)
+{
+    weir__live_close(make_file(), true);
+}
+
+/* Who reads the directory, and who makes a file of its own there, takes away what the dead left, nothing else, and
+ * keeps nothing open. */
+START_TEST(left_by_the_dead)
+{
+    static void (*const visits[])(void) = {read_directory, make_another};
+    leave_behind();
+    unsigned open_before = open_descriptors();
+    visits[_i]();
+    ck_assert_uint_eq(open_descriptors(), open_before);
+    take_the_rest_away(); /* and then the directory is empty */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("live faults");
@@ -385,6 +462,7 @@ int main(void)
     tcase_add_test(tests, changed_while_it_is_read);
     tcase_add_test(tests, reads_that_fall_short);
     tcase_add_test(tests, calls_that_are_refused);
+    tcase_add_loop_test(tests, left_by_the_dead, 0, 2);
     suite_add_tcase(suite, tests);
     return weir_test_main(suite);
 }
