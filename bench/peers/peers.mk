@@ -47,3 +47,16 @@ bench-peers: bench/peers/peers$(EXEEXT)
 	$(AM_V_at)bench/peers/peers$(EXEEXT) $(PEERS_FLAGS)
 bench-peers-quick: bench/peers/peers$(EXEEXT)
 	$(AM_V_at)bench/peers/peers$(EXEEXT) $(PEERS_FLAGS) --quick
+
+# The same cost in instructions and atomic operations, which no other load on the machine disturbs.
+EXTRA_PROGRAMS += bench/peers/count
+bench_peers_count_SOURCES = bench/peers/count.c
+bench_peers_count_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+bench_peers_count_LDFLAGS = -all-static
+bench_peers_count_LDADD = libweir-core.la $(ATOMIC_LIBS) -lm
+EXTRA_DIST += bench/peers/count.sh
+CLEANFILES += bench/peers/count$(EXEEXT)
+
+.PHONY: bench-count
+bench-count: bench/peers/count$(EXEEXT)
+	$(AM_V_at)$(SHELL) $(srcdir)/bench/peers/count.sh bench/peers/count$(EXEEXT)
