@@ -44,14 +44,16 @@ static bool may_follow(const struct weir__unit *unit)
     return unit != NULL && (unit->kind == WEIR__PLAIN || unit->kind == WEIR__COPY);
 }
 
-/* How many jobs there should be in a batch: no more than half of those that wait, for the other workers. */
+/* How many jobs there should be in a batch: of those that wait no more than half of the worker's part, or the others
+ * would run out of jobs and go to sleep. */
 static uint32_t wanted(const weir_pool *pool)
 {
     uint32_t waiting = pool->ready.length + pool->limiter->partitions.all[0].line.length;
+    uint32_t part = waiting / (2 * weir__pace_helping(pool));
     uint64_t most = BATCH_NS / (pool->pace.job_ns + 1);
     if (most > WEIR__BATCH_MOST)
         most = WEIR__BATCH_MOST;
-    return waiting / 2 < most ? waiting / 2 : (uint32_t)most;
+    return part < most ? part : (uint32_t)most;
 }
 
 /* Takes jobs from the head of a line, until there are most. */

@@ -69,7 +69,7 @@ void weir__pace_end(weir_pool *pool, struct weir__worker *worker, uint64_t ns)
     weir__pace_learn(&pool->pace, ns);
 }
 
-static uint32_t helping(const weir_pool *pool)
+uint32_t weir__pace_helping(const weir_pool *pool)
 {
     return pool->pace.fresh[0] + pool->pace.fresh[1] + pool->looking;
 }
@@ -86,7 +86,7 @@ bool weir__pace_is_short(const weir_pool *pool)
 
 bool weir__pace_suffices(const weir_pool *pool)
 {
-    return pool->pace.watch != NULL && helping(pool) >= useful(&pool->pace);
+    return pool->pace.watch != NULL && weir__pace_helping(pool) >= useful(&pool->pace);
 }
 
 bool weir__pace_is_superfluous(const weir_pool *pool)
@@ -94,7 +94,7 @@ bool weir__pace_is_superfluous(const weir_pool *pool)
     uint64_t most = useful(&pool->pace);
     if (pool->pace.watch != NULL)
         most += most / 2; /* who is awake stays awake a little longer: waking costs more */
-    return helping(pool) >= most;
+    return weir__pace_helping(pool) >= most;
 }
 
 /* One look; true: the watch is needed as a worker. */
@@ -110,7 +110,7 @@ static bool look(weir_pool *pool, bool *quiet)
         return false;
     for (uint32_t i = 0; i < stale && pace->job_ns < WATCH_NS; i++)
         learn(pace, MOST_NS);
-    return !pool->waking && helping(pool) < useful(pace);
+    return !pool->waking && weir__pace_helping(pool) < useful(pace);
 }
 
 bool weir__pace_watch(struct weir__worker *worker, struct weir__wakes *wakes)

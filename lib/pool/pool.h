@@ -403,6 +403,9 @@ void weir__pace_learn(struct weir__pace *pace, uint64_t ns);
 /* Its job waits for another one. */
 void weir__pace_block(weir_pool *pool, struct weir__worker *worker);
 
+/* Workers that run a job of which nobody knows that it is long, or are about to take one. */
+uint32_t weir__pace_helping(const weir_pool *pool);
+
 /* Whether jobs take no longer than it takes to wake a thread. */
 bool weir__pace_is_short(const weir_pool *pool);
 
