@@ -5,6 +5,7 @@
  * everything takes so much longer that no job would be taken for short; so here time passes as much more slowly. It is
  * linked statically, with a clock of its own. */
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #include <weir.h>
 
-enum { SLOWER = 64 };
+enum { SLOWER = 256 };
 
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -28,6 +29,16 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     now_ns = first_ns + (now_ns - first_ns) / SLOWER;
     *time = (struct timespec){.tv_sec = (time_t)(now_ns / 1000000000), .tv_nsec = (long)(now_ns % 1000000000)};
     return 0;
+}
+
+static sem_t submitted;
+
+/* All jobs are submitted before the first is run: the worker finds as many as it takes at once. */
+static weir_outcome wait_for_all(void *unused)
+{
+    (void)unused;
+    (void)sem_wait(&submitted);
+    return WEIR_SUCCESS;
 }
 
 static weir_outcome nothing(void *unused)
@@ -51,9 +62,15 @@ int main(int argc, char **argv)
     config.queue_depth = config.queue_max = 1u << 20;
     if (weir_pool_create(&pool, "count", &config) != 0)
         return 1;
+    (void)sem_init(&submitted, 0, 0);
+    if (weir_pool_submit(pool, wait_for_all, NULL) != 0)
+        return 1;
     for (long jobs = strtol(argv[2], NULL, 10); jobs > 0; jobs--) {
         if (weir_pool_submit(pool, nothing, NULL) != 0)
             return 1;
     }
+    (void)sem_post(&submitted);
+    if (weir_pool_drain(pool, WEIR_FOREVER) != 0) /* in a shutdown no submit would use the inbox */
+        return 1;
     return weir_pool_destroy(pool) != 0;
 }
