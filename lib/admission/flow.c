@@ -11,6 +11,13 @@
 #define PERIOD_LEAST_NS UINT64_C(100000000)
 enum { PERIOD_RTTS = 4, FIRST_PERIOD = 1000 }; /* the first one may be cut short: so many calls tell enough */
 
+static bool is_over(const struct weir__flow *flow, uint64_t end_ns)
+{
+    if (end_ns < flow->period_start_ns + PERIOD_LEAST_NS) /* most samples are spared the division */
+        return false;
+    return end_ns >= flow->period_start_ns + PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
+}
+
 bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
 {
     if (sample->outcome != WEIR_SUCCESS)
@@ -21,12 +28,9 @@ bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
     flow->count++;
     flow->rtt_sum_ns += sample->rtt_ns;
     flow->rtt_squares += (double)sample->rtt_ns * (double)sample->rtt_ns;
-    uint64_t period = PERIOD_RTTS * (flow->rtt_sum_ns / flow->count);
-    if (period < PERIOD_LEAST_NS)
-        period = PERIOD_LEAST_NS;
     bool is_first = flow->throughput <= 0;
-    if (end < flow->period_start_ns + period &&
-        !(is_first && flow->count >= FIRST_PERIOD && end > flow->period_start_ns))
+    bool is_cut_short = is_first && flow->count >= FIRST_PERIOD && end > flow->period_start_ns;
+    if (!is_cut_short && !is_over(flow, end))
         return false;
     flow->rtt_ns = (double)flow->rtt_sum_ns / (double)flow->count;
     flow->rtt_deviation_ns = sqrt(fmax(0, flow->rtt_squares / (double)flow->count - flow->rtt_ns * flow->rtt_ns));

@@ -267,7 +267,13 @@ static inline bool weir__samples_due(const weir_limiter *limiter)
  * Drops the lock meanwhile, wakes and traces in between. True if it dropped the lock. */
 bool weir__samples_process(weir_limiter *limiter);
 
-/* Wakes who was decided; without the lock. */
-void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes);
+/* Wakes who was decided, if anybody was; without the lock. */
+void weir__limiter_wake_all(weir_limiter *limiter, struct weir__wakes *wakes);
+static inline void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
+{
+    if (wakes->callers != NULL || wakes->worker != NULL || wakes->keeper != NULL || wakes->start_worker ||
+        wakes->start_keeper)
+        weir__limiter_wake_all(limiter, wakes);
+}
 
 #endif

@@ -136,6 +136,9 @@ bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes)
 
 void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
 {
+    const struct weir__partitions *partitions = &limiter->partitions;
+    if (partitions->queued + partitions->submitters + partitions->callers == 0)
+        return;
     if (weir__limiter_hand_out(limiter, wakes))
         limiter->backlog.settle(limiter->backlog.owner, wakes);
 }
@@ -162,7 +165,7 @@ void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_
         weir__samples_put(limiter, sample);
 }
 
-void weir__limiter_wake(weir_limiter *limiter, struct weir__wakes *wakes)
+void weir__limiter_wake_all(weir_limiter *limiter, struct weir__wakes *wakes)
 {
     weir__wakes_callers(wakes);
     if (wakes->worker != NULL)
