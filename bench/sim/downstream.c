@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The downstream: a line in front of c servers, processor sharing over c cores, contention after the universal
- * scalability law (Gunther), a hard limit, a token bucket. */
+ * scalability law (Gunther), a throughput that rises with the load for ever, but less and less, a hard limit, a token
+ * bucket. */
 
 #include "world.h"
 
@@ -122,6 +123,8 @@ static double speed(const struct sim_world *world, double m)
 {
     if (world->scenario->model == SIM_CONTENTION)
         return world->truth.servers / (1 + SIGMA * (m - 1) + kappa(world->scenario) * m * (m - 1));
+    if (world->scenario->model == SIM_CONCAVE)
+        return world->truth.servers / (1 + m / world->scenario->half);
     return fmin(1, world->truth.servers / fmax(m, 1));
 }
 
@@ -198,7 +201,8 @@ void sim_downstream_departed(struct sim_world *world, uint32_t generation)
 
 static bool shares(const struct sim_world *world)
 {
-    return world->scenario->model == SIM_SHARING || world->scenario->model == SIM_CONTENTION;
+    enum sim_model model = world->scenario->model;
+    return model == SIM_SHARING || model == SIM_CONTENTION || model == SIM_CONCAVE;
 }
 
 void sim_downstream_changed(struct sim_world *world)
@@ -299,5 +303,7 @@ double sim_downstream_use(const struct sim_world *world)
         double top = best / (1 + SIGMA * (best - 1) + kappa(world->scenario) * best * (best - 1));
         return m < 1 ? 0 : m / (1 + SIGMA * (m - 1) + kappa(world->scenario) * m * (m - 1)) / top;
     }
+    if (world->scenario->model == SIM_CONCAVE)
+        return world->busy * speed(world, world->busy) / (world->truth.optimum * speed(world, world->truth.optimum));
     return fmin(1, world->busy / fmax(1, world->truth.servers));
 }

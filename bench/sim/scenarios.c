@@ -336,6 +336,24 @@ const struct sim_scenario sim_scenarios[] = {
      .warm_s = 300,
      .phases = {{FOR(600, 1, 20, 0)}},
      .goals = {AT_LEAST(mean_limit, 0.75), AT_MOST(mean_limit, 1.25), AT_LEAST(relative, 0.93)}},
+    {.id = "concave",
+     .title = "the throughput rises without a knee, gusts",
+     .model = SIM_CONCAVE,
+     .cv = 0.25,
+     .half = 32,
+     .gust = 0.2,
+     .gust_s = 0.1,
+     .calm_s = 0.1,
+     .warm_s = 20,
+     .phases = {{FOR(120, 1, 7, 0)}},
+     .goals = {AT_LEAST(relative, 0.9), AT_MOST(mean_limit, 2)}},
+    {.id = "beside",
+     .title = "10 times slower and far wider, a third slower soon after",
+     .cv = 0.5,
+     .phases = {{FOR(3, 12, 0.2, 0), .unmeasured = true},
+                {FOR(0.05, 200, 2, 0), .unmeasured = true},
+                {FOR(10, 260, 2.6, 0)}},
+     .goals = {AT_LEAST(relative, 0.9), AT_MOST(p99_ratio, 1.1)}},
     {.id = "17",
      .title = "retry storm",
      .cv = 0.25,
@@ -565,6 +583,11 @@ struct sim_truth sim_truth(const struct sim_scenario *s, size_t phase, double se
         truth.optimum = s->knee;
         truth.mean_s *= 1 + 0.02 * (s->knee - 1) + 0.98 / (s->knee * s->knee) * s->knee * (s->knee - 1);
         truth.rate = s->knee / truth.mean_s;
+    }
+    if (s->model == SIM_CONCAVE) { /* from there on a hundredth more calls do less than four thousandths more */
+        truth.optimum = 1.5 * s->half;
+        truth.mean_s *= 1 + truth.optimum / s->half;
+        truth.rate = truth.optimum / truth.mean_s;
     }
     if (s->model == SIM_HARD_LIMIT)
         truth.optimum = fmin(truth.optimum, s->hard_limit);

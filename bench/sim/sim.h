@@ -42,7 +42,7 @@ double sim_histogram_quantile(const struct sim_histogram *histogram, double shar
 
 /* ---- scenarios.c ---- */
 
-enum sim_model { SIM_FIFO, SIM_SHARING, SIM_CONTENTION, SIM_HARD_LIMIT, SIM_RATE_LIMIT, SIM_NESTED };
+enum sim_model { SIM_FIFO, SIM_SHARING, SIM_CONTENTION, SIM_HARD_LIMIT, SIM_RATE_LIMIT, SIM_NESTED, SIM_CONCAVE };
 enum sim_law { SIM_LOGNORMAL, SIM_EXPONENTIAL, SIM_BIMODAL };
 enum sim_demand { SIM_BUSY, SIM_POISSON, SIM_BURSTS };
 
@@ -88,6 +88,7 @@ struct sim_scenario {
     double sine_s;      /* … and its period */
     double hard_limit;  /* HARD_LIMIT: K */
     double knee;        /* CONTENTION: the optimum, sigma is 0.02 */
+    double half;        /* CONCAVE: calls inside that do half of what any number could */
     bool retries;       /* three, 10 ms apart, of a call that was shed */
     bool blocking;      /* open-loop callers wait instead of being shed */
     double deadline_ms; /* of each job, from its arrival; 0: none */
