@@ -44,7 +44,12 @@ static uint64_t drain_interval(struct vegas2 *v)
 
 static uint64_t cells_between_alone(const struct vegas2 *v)
 {
-    if (weir__vegas2_margin(v) > TELLING * capacity(v) && fabs(v->solitude) < SOLITARY)
+    if (v->unconfirmed)
+        return 1;
+    bool undecided = fabs(v->solitude) < SOLITARY;
+    if (v->solitude > 0 && v->limit >= FEWEST_PERMITS) /* trials wait for more */
+        undecided = fmin(v->solitude, v->influence) < SURELY_ALONE;
+    if (undecided && weir__vegas2_margin(v) > TELLING * capacity(v))
         return ALONE_TELLING;
     return fabs(v->influence) < SURE / 2 ? ALONE_UNSURE : ALONE_SURE;
 }
@@ -149,6 +154,9 @@ void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w)
     double most = as_expected(fall, own, 0.4, variance);
     v->influence = clamp(v->influence + all, -SURE, SURE);
     v->solitude = clamp(v->solitude + most, -SURE, SURE);
+    if (v->unconfirmed && most < 0) /* others had given way to the trial */
+        v->bend = 1;
+    v->unconfirmed = false;
 }
 
 /* An event has shown R to fall with the limit. Others may have lowered theirs as well. */

@@ -86,11 +86,13 @@ static double whole(struct vegas2 *v)
 }
 
 /* Moves the limit, by no more than a half downwards unless nothing speaks for what it was, and shuts the window until
- * the change has had its effect. */
+ * the change has had its effect. Where calls hinder each other, half of a limit is no low phase. */
 void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
 {
     double old = v->permits;
-    double least = v->started_high && !v->verified_r0 ? 0 : old / 2;
+    double least = old / (v->phase == LOW_PHASE ? 2 * v->bend : 2);
+    if (v->started_high && !v->verified_r0)
+        least = 0;
     v->limit = clamp(fmax(target, least), v->min_limit, weir__vegas2_most(v));
     v->permits = whole(v);
     if (v->permits != old) {

@@ -42,8 +42,11 @@
 #define STALE             0.97         /* what a drain leaves of it */
 #define CUT               0.4          /* of a permit that others leave out of REST: their fractions are not cut off */
 #define TRIAL             1.4          /* step of the limit that shows whether the throughput follows */
-#define TRIAL_DOWN        1.15         /* and downwards, where a large one would cross the knee */
+#define TRIAL_DOWN        1.15         /* and downwards at least, where a large one may cross the knee of R0 */
+#define TRIAL_EVIDENCE    4.5          /* log likelihood ratio that decides it: a wrong knee is kept for long */
 #define TRIAL_PRECISION   0.018        /* relative error of the throughput before, at most */
+#define WORTH             0.2          /* of a growth of the load that the throughput has to follow ... */
+#define WORTH_BY          0.35         /* ... and of how much it did follow so far */
 #define WANDER            0.02         /* relative error of a throughput that no number of samples removes */
 #define FEWEST_PERMITS    6.0          /* below, a step is no small one */
 #define LONGEST_PAUSE     64           /* drains between two trials */
@@ -201,12 +204,12 @@ struct vegas2 {
     struct verdict before; /* the last low window if its R was too high for a drained downstream; else R is 0 */
     double bend;           /* R at the knee by R0: 1 unless calls hinder each other */
     enum trial trial;      /* under way */
-    bool went_down;        /* the last trial was downwards */
+    bool down_next;        /* the next trial is downwards: it goes on as long as one finds something */
     double slow_rtt;       /* R of the last drain together with others if it was too high; else 0 */
     double low_load;       /* N of the last low window */
+    bool unconfirmed;      /* a trial has moved the knee up, and no drain alone has shown R to follow from there */
     unsigned trial_in;     /* drains until the next one */
     unsigned trial_pause;  /* drains between the last one and the next */
-    double trial_evidence; /* log likelihood ratio that the throughput follows the load */
     struct window trial_windows; /* sums weighted by 1/se^2 */
     double doubtful_rtt;         /* R when the doubt arose */
     struct estimate suspected;   /* mu then */
