@@ -49,6 +49,7 @@ static void leave_flood(struct vegas2 *v)
     struct verdict w = {.rtt = o->last, .load = rate * o->last, .rate = rate, .se = sqrt(PRIOR_CV2 / OPENING)};
     v->windows++;
     v->rtt = w.rtt;
+    v->level = o->first;
     v->r0 = (struct estimate){o->first, w.se * w.se};
     v->mu = (struct estimate){rate, w.se * w.se};
     weir__vegas2_go_low_to_learn_why(v, &w, capacity(v), "flooded");
@@ -57,11 +58,16 @@ static void leave_flood(struct vegas2 *v)
 
 /* ---- closing a window ---- */
 
-/* The coefficient of variation, averaged over windows by their samples. */
+/* The coefficient of variation, averaged over windows by their samples. A queue lengthens all calls alike, and hides
+ * it.
+ */
 static void learn_variation(struct vegas2 *v, double cv2)
 {
     v->cv2_weight = fmin(v->cv2_weight, fmax(MEMORY, 3 * v->window.n)) + v->window.n;
     v->cv2 += (cv2 - v->cv2) * v->window.n / v->cv2_weight;
+    double queue = v->r0.value > 0 ? clamp(v->window.rtt / v->window.n / v->r0.value, 1, MURKY_QUEUE) : 1;
+    v->murk_weight = fmin(v->murk_weight, fmax(MEMORY, 3 * v->window.n)) + v->window.n;
+    v->murk += (cv2 * queue * queue - v->murk) * v->window.n / v->murk_weight;
 }
 
 /* The part of a move of R that the move of the load does not explain, which may leave R as it was or take it along. */
@@ -80,7 +86,15 @@ static void learn_wander(struct vegas2 *v, const struct verdict *w)
     v->last = *w;
 }
 
-/* R, N, X = N/R and how well R is known, from the sums of the window that is open. */
+/* Whether the calls of the window began together when the limit was raised, and vary: those that are back by now are
+ * the short ones. */
+static bool only_short_ones(const struct vegas2 *v)
+{
+    return v->phase == STARTUP && v->cv2 > QUIET && v->losses.recent.dropped <= 0 && v->now_ns > v->window.begin_ns;
+}
+
+/* R, N, X = N/R and how well R is known, from the sums of the window that is open. Little's law tells R as well, by how
+ * many calls are back, and does not mind which. */
 static struct verdict judge(struct vegas2 *v)
 {
     const struct window *sum = &v->window;
@@ -89,6 +103,8 @@ static struct verdict judge(struct vegas2 *v)
     learn_variation(v, variance / (w.rtt * w.rtt));
     w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
     w.bound = w.load >= BOUND * v->permits;
+    if (only_short_ones(v) && w.bound)
+        w.rtt = v->permits * (double)(v->now_ns - sum->begin_ns) / sum->n;
     if (w.bound && v->phase == HIGH_PHASE)
         learn_wander(v, &w);
     w.se = hypot(w.se, wander(v));
@@ -103,6 +119,8 @@ static void close_window(struct vegas2 *v)
     struct verdict w = judge(v);
     v->windows++;
     v->rtt = w.rtt;
+    if (v->phase != LOW_PHASE)
+        v->level += (v->level > 0 ? 0.1 : 1) * (w.rtt - v->level);
     if (v->phase == HIGH_PHASE)
         v->span = (double)(v->now_ns - v->window.begin_ns);
     restart_window(v, v->now_ns);
@@ -127,6 +145,17 @@ static void close_window(struct vegas2 *v)
     weir__vegas2_schedule_drain(v);
 }
 
+/* Samples that a window of a start needs. Those of the first one have to say themselves how much they vary. Where that
+ * is a lot, a coarse R would end the start too soon as easily as too late. */
+static double samples_to_grow(const struct vegas2 *v, double mean)
+{
+    const struct window *sum = &v->window;
+    double own = fmax(0, sum->rtt2 / sum->n / (mean * mean) - 1);
+    double cv2 = v->windows == 0 ? own : v->cv2;
+    double precision = cv2 > QUIET && v->phase == STARTUP ? START_NOISY : STARTUP_PRECISION;
+    return cv2 / (precision * precision);
+}
+
 /* At least one mean RTT old, and as many samples as tell R well enough for what is decided next. */
 static bool window_complete(const struct vegas2 *v)
 {
@@ -148,7 +177,7 @@ static bool window_complete(const struct vegas2 *v)
     if (sum->n < fmax(FEWEST, v->limit / 2))
         return false;
     if (v->phase != HIGH_PHASE)
-        return sum->n >= v->cv2 / (STARTUP_PRECISION * STARTUP_PRECISION);
+        return sum->n >= samples_to_grow(v, mean);
     if (v->grown > 0 || v->evidence >= v->enough)
         return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
     return mean > knee_rtt(v) * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));

@@ -24,12 +24,23 @@ static uint64_t newcomer_cell(const struct vegas2 *v)
     return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value));
 }
 
+/* While R is long because the fleet grows, it is the baseline that says how often: the sooner that ends. */
+static uint64_t between_dips(struct vegas2 *v)
+{
+    double least = fmax(SECOND_NS, DIP_RTTS * blur(v) * fmin(v->level, v->r0.value));
+    if (least > 1.1 * (double)v->regular || least < 0.45 * (double)v->regular)
+        v->regular = cell_length(least);
+    return vague(v) ? cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value * patience(v))) : v->regular;
+}
+
 /* The length of the grid's cells: a power of two of seconds, so that cells of different clients nest. It hangs on what
  * clients of one downstream have in common; small changes do not move it. */
 static uint64_t drain_interval(struct vegas2 *v)
 {
     if (v->drain_interval != WEIR_DRAIN_AUTO)
         return v->regular = v->drain_interval;
+    if (murky(v))
+        return between_dips(v);
     if (v->in_doubt)
         return cell_length(EMERGENCY_RTTS * fmax(v->rtt, v->r0.value));
     double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
@@ -91,8 +102,15 @@ void weir__vegas2_schedule_drain(struct vegas2 *v)
     v->alone_ns = when_to_drain_alone(v);
 }
 
+double weir__vegas2_dip(const struct vegas2 *v, double rtt)
+{
+    return (DIP_SETTLE + DIP * blur(v)) * fmin(rtt, LONGEST_WAIT_NS);
+}
+
 double weir__vegas2_together(const struct vegas2 *v)
 {
+    if (murky(v))
+        return fmax(weir__vegas2_dip(v, v->level), DIP_SHARE * (double)v->interval);
     bool noisy = v->cv2 >= QUIET && capacity(v) >= CROWD; /* then it rather looks for longer */
     if (v->influence > 0 || !v->verified_r0 || noisy)
         return 0;
@@ -102,6 +120,11 @@ double weir__vegas2_together(const struct vegas2 *v)
 
 void weir__vegas2_drain(struct vegas2 *v)
 {
+    if (murky(v) && (double)(wall_ns(v) % v->interval) > DIP_LATE * v->level) { /* the others have begun already */
+        v->drained_ns = wall_ns(v);
+        weir__vegas2_schedule_drain(v);
+        return;
+    }
     v->before = (struct verdict){0};
     v->alarm = (struct verdict){0};
     if (v->evidence < v->enough)
@@ -159,9 +182,10 @@ void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w)
     v->unconfirmed = false;
 }
 
-/* An event has shown R to fall with the limit. Others may have lowered theirs as well. */
+/* An event has shown R to fall with the limit. Others may have lowered theirs as well; where R is murky that would not
+ * be found out soon. */
 void weir__vegas2_seen_to_help(struct vegas2 *v)
 {
-    if (!v->on_grid && !v->alone && v->influence > -SURE / 2)
+    if (!v->on_grid && !v->alone && v->influence > -SURE / 2 && v->murk < MURKY)
         v->influence = fmax(v->influence, SURE / 2);
 }

@@ -32,10 +32,12 @@ void weir__vegas2_believe_baseline(struct vegas2 *v, double observed, double se)
     if (v->ceiling > 0 && observed > v->ceiling)
         observed = v->ceiling;
     double surprise = v->r0.value > 0 ? weir__vegas2_surprise(&v->r0, observed, se) : 0;
-    v->risen = v->influence > 0 ? fmax(0, v->risen + surprise - CHANCE) : 0;
-    if (v->r0.value <= 0 || v->risen > SIGNIFICANT) {
+    v->risen = v->influence > 0 || murky(v) ? fmax(0, v->risen + surprise - CHANCE) : 0;
+    v->sunk = murky(v) ? fmax(0, v->sunk - surprise - CHANCE) : 0;
+    if (v->r0.value <= 0 || v->risen > SIGNIFICANT || v->sunk > SIGNIFICANT) {
         v->r0 = (struct estimate){observed, se * se};
         v->risen = 0;
+        v->sunk = 0;
     } else {
         weir__vegas2_learn(&v->r0, observed, se, DRIFT_RTT + wander(v) * wander(v) / GUST_DRAINS);
     }
@@ -54,11 +56,16 @@ static double shared(const struct vegas2 *v)
     return clamp(-v->influence / 2, 0, 1);
 }
 
-/* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. */
+/* Above c by a little more than c itself is uncertain, and concave, so that the smaller of two clients gains. Clients
+ * whose baselines differ by chance share as unequally as that is by the queue of all, so noise asks for a longer one.
+ */
 double weir__vegas2_margin(const struct vegas2 *v)
 {
     double c = capacity(v);
-    return MARGIN * sqrt(c) + REST - CUT * shared(v) * clamp((v->queue - 0.2) / 0.2, 0, 1) +
+    double margin = MARGIN * sqrt(c) + REST;
+    if (murky(v))
+        margin += fmin(WIDER * margin, WIDER_MOST * c);
+    return margin - CUT * shared(v) * clamp((v->queue - 0.2) / 0.2, 0, 1) +
            c * clamp(2.5 * (sqrt(v->r0.variance) - 0.025), 0, 0.3);
 }
 

@@ -51,6 +51,34 @@ static inline double patience(const struct vegas2 *v)
     return clamp(6 * v->cv2, 1, 50);
 }
 
+/* Whether the noise of R hides whose queue it is. Then the client takes itself for one of many: it believes what is
+ * seen in drains that all share (dips, in the following), and in no others. */
+static inline bool murky(const struct vegas2 *v)
+{
+    return v->murk > MURKY && v->influence <= 0 && v->verified_r0 && v->drain_interval != 0;
+}
+
+/* How many times as long as elsewhere a dip takes. A power of two, for it has to be the same for all clients. */
+static inline double blur(const struct vegas2 *v)
+{
+    double times = 1;
+    while (times < v->murk && times < MURKIEST)
+        times *= 2;
+    return times;
+}
+
+/* Whether dips are so far apart that a client which has not seen any yet has to believe its own drains. */
+static inline bool impatient(const struct vegas2 *v)
+{
+    return !v->anchored && v->murk > MURKY && blur(v) > FEW_DIPS;
+}
+
+/* Whether its own drains, even if they are clean, tell such a client more than it knows. */
+static inline bool vague(const struct vegas2 *v)
+{
+    return impatient(v) && v->r0.variance > NOISY * NOISY;
+}
+
 /* The grid of drains lies on the wall clock, which the hosts of a fleet share. */
 static inline uint64_t wall_ns(const struct vegas2 *v)
 {
@@ -103,6 +131,9 @@ void weir__vegas2_schedule_drain(struct vegas2 *v);
 
 /* How long clients that drain together do so, from the boundary on; 0: this one does not wait for others. */
 double weir__vegas2_together(const struct vegas2 *v);
+
+/* How long a dip takes, once R is that. */
+double weir__vegas2_dip(const struct vegas2 *v, double rtt);
 
 /* Begins a low phase that others share, or one that they do not. */
 void weir__vegas2_drain(struct vegas2 *v);

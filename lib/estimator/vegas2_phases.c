@@ -3,6 +3,7 @@
 
 /* What a closed window means to vegas2 in each phase. */
 
+#include "estimator/estimator.h"
 #include "estimator/vegas2_parts.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ static void grow(struct vegas2 *v, const struct verdict *w)
     v->mu.variance = v->growth * v->growth;
     v->step = v->growth;
     weir__vegas2_set_limit(v, fmax(v->limit * (1 + v->growth), v->limit + 1), "no queue");
-    v->growth = fmin(FASTEST, 2 * v->growth);
+    v->growth = fmin(murky(v) ? FASTEST_MURKY : FASTEST, 2 * v->growth);
     if (v->influence <= 0 || wander(v) > GUSTY) /* growth does not show in R, or not at once */
         v->evidence = 0;
     if (++v->grown > 1)
@@ -106,7 +107,7 @@ static void follow_throughput(struct vegas2 *v, const struct verdict *w)
         v->enough = fmin(8 * EVIDENCE, 2 * v->enough);
     v->grown = 0;
     v->growth = STEP;
-    weir__vegas2_learn(&v->mu, w->rate, w->se, DRIFT_RATE);
+    weir__vegas2_learn(&v->mu, w->rate, w->se, murky(v) ? DRIFT_MURKY : DRIFT_RATE);
     /* Were it the baseline that rose, c would shrink to nothing. */
     v->mu.value = fmax(v->mu.value, LEAST_TRUST * v->verified);
     weir__vegas2_set_limit(v, capacity(v) + weir__vegas2_margin(v), "throughput");
@@ -161,12 +162,32 @@ static bool give_way(struct vegas2 *v, const struct verdict *w)
     return true;
 }
 
+/* Whether the startup has ended just now where R is murky, and dips come soon. */
+static bool newcomer_to_noise(const struct vegas2 *v)
+{
+    bool noise = v->murk > MURKY && blur(v) <= FEW_DIPS;
+    return noise && v->influence <= 0 && !v->verified_r0 && v->drain_interval != 0;
+}
+
+/* The baseline of the startup stands until then: the present R may hold the queue of all others. */
+static bool wait_for_dip(struct vegas2 *v)
+{
+    v->verified_r0 = true;
+    v->mu = v->suspected;
+    weir__vegas2_go_high(v, "crowded");
+    return true;
+}
+
 /* Whether what does not fall with the own limit may be the queue of others, for nothing says that they drained as
  * well. Then the limit stands where it was until all drain. A client that holds few permits is likely to be one of
  * many: those drain together where even the clients with longer cells do. */
 static bool may_be_others(struct vegas2 *v, const struct verdict *w, bool known)
 {
     bool crowd = v->believed < CROWD;
+    if (impatient(v) || (murky(v) && v->aligned))
+        return false;
+    if (newcomer_to_noise(v))
+        return wait_for_dip(v);
     if (known || !v->verified_r0 || v->drain_interval == 0)
         return false;
     if (crowd && !v->coarse)
@@ -180,6 +201,14 @@ static bool may_be_others(struct vegas2 *v, const struct verdict *w, bool known)
     v->mu = (struct estimate){v->believed / knee_rtt(v), GUESS};
     weir__vegas2_go_high(v, "in doubt");
     return true;
+}
+
+/* What ended the startup was no queue but noise. */
+static void start_again(struct vegas2 *v)
+{
+    v->exit_rtt = 0;
+    v->phase = STARTUP;
+    weir__vegas2_set_limit(v, v->limit, "startup");
 }
 
 /* R did not fall with the limit. If others drained as well, or if R has been seen to follow the own limit, it is a
@@ -205,6 +234,9 @@ static void baseline_rose(struct vegas2 *v, const struct verdict *w)
         v->evidence = v->enough;
     }
     weir__vegas2_go_high(v, "baseline rose");
+    if (v->aligned && murky(v) && !v->anchored && v->exit_rtt > 0)
+        start_again(v);
+    v->anchored = v->anchored || v->aligned;
 }
 
 static struct verdict lower(const struct verdict *a, const struct verdict *b)
@@ -233,7 +265,7 @@ static bool others_are_there(const struct vegas2 *v)
     bool crowded = v->influence <= 0 || capacity(v) < CROWD;
     if ((v->fell && crowded) || (v->together_ns != 0 && v->slow_rtt <= 0))
         return true;
-    return v->influence <= 0 && v->on_grid && !v->aligned && !v->in_doubt && v->verified_r0;
+    return !impatient(v) && v->influence <= 0 && v->on_grid && !v->aligned && !v->in_doubt && v->verified_r0;
 }
 
 /* Whether R is that of a low window before, at a higher load, but for what a queue then would make of it: it falls like
@@ -244,10 +276,46 @@ static bool fell_with_load(const struct vegas2 *v, const struct verdict *w, doub
     return w->rtt < v->before.rtt * fmin(0.95, sqrt(queue));
 }
 
+/* All clients that drain together go further down together. */
+static void dip_deeper(struct vegas2 *v, const char *reason)
+{
+    v->together_ns = weir__add_u64(v->now_ns, weir__trunc_u64(weir__vegas2_dip(v, v->rtt)));
+    weir__vegas2_go_low(v, reason);
+}
+
+/* A dip with too high an R. If a further cut of all helps, it was a queue. If not, it is a higher baseline, but only if
+ * two dips running show one: clients that begin do not drain. */
+static void after_slow_dip(struct vegas2 *v, const struct verdict *w)
+{
+    if (!v->fell && (v->before.rtt <= 0 || fell_with_load(v, w, 0)) && v->limit > v->min_limit) {
+        v->before = *w;
+        v->mu = (struct estimate){w->rate, w->se * w->se};
+        dip_deeper(v, "falling");
+        return;
+    }
+    double slow_rtt = v->slow_rtt;
+    v->slow_rtt = w->rtt;
+    if (!v->fell && v->before.rtt > 0 && (slow_rtt > 0 || !v->anchored || blur(v) > FEW_DIPS)) {
+        struct verdict both = lower(&v->before, w);
+        if (slow_rtt > 0)
+            both.rtt = fmin(both.rtt, slow_rtt);
+        v->slow_rtt = 0;
+        baseline_rose(v, &both);
+        return;
+    }
+    v->before = (struct verdict){0};
+    v->mu = v->suspected;
+    weir__vegas2_go_high(v, "crowded");
+}
+
 /* A low window with too high an R: still saturated, or a new baseline? A further cut tells, for only the own queue
  * shrinks with it. */
 static void after_slow_low_window(struct vegas2 *v, const struct verdict *w)
 {
+    if (v->together_ns != 0 && murky(v)) {
+        after_slow_dip(v, w);
+        return;
+    }
     bool others = others_are_there(v);
     double slow_rtt = v->slow_rtt;
     if (v->together_ns != 0)
@@ -313,8 +381,10 @@ static void learn_from_drain(struct vegas2 *v, const struct verdict *w, bool fel
         v->credited = false;
     }
     v->in_doubt = false;
-    bool others_drain = v->influence > 0 || v->coarse || (v->aligned && capacity(v) >= CROWD);
-    if (others_drain || fell || v->fell || !v->verified_r0 || v->drain_interval == 0)
+    bool others_drain = v->influence > 0 || v->coarse || (v->aligned && (capacity(v) >= CROWD || murky(v)));
+    if (murky(v) && v->aligned && !v->anchored)
+        v->r0.variance += w->rtt < v->r0.value ? RAISED * RAISED : LOWERED * LOWERED;
+    if (others_drain || vague(v) || fell || v->fell || !v->verified_r0 || v->drain_interval == 0)
         weir__vegas2_believe_baseline(v, w->rtt, w->se);
     if (w->bound && w->rate * (1 - 2 * w->se) > v->mu.value)
         v->mu = (struct estimate){w->rate, w->se * w->se};
@@ -340,21 +410,27 @@ static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, do
     w = &both;
     bool fell = w->rtt < v->r0.value * (1 - fmax(0.05, 2 * noise));
     learn_from_drain(v, w, fell);
+    if (fell && v->together_ns != 0 && murky(v)) {
+        dip_deeper(v, "baseline");
+        return;
+    }
     if (fell && v->together_ns == 0) { /* to a c below the one that this phase was made for */
         weir__vegas2_go_low(v, "baseline");
         return;
     }
     learn_from_high_phase(v);
-    if (v->exit_rtt > 0 && w->rtt > 0.85 * v->exit_rtt && v->cv2 > QUIET / 2) { /* that was no queue but noise */
-        v->growth = 0.5;
-        v->evidence = v->enough;
-    }
-    v->exit_rtt = 0;
+    bool shared = v->aligned || v->murk < MURKY || blur(v) > FEW_DIPS;
+    bool mistaken = shared && v->exit_rtt > 0 && w->rtt * (1 + noise) > 0.85 * v->exit_rtt && v->cv2 > QUIET / 2;
+    if (shared)
+        v->exit_rtt = 0;
+    v->anchored = v->anchored || v->aligned;
     if (v->together_ns != 0)
         v->slow_rtt = 0;
     v->crowded = 0;
     v->verified_r0 = true;
     weir__vegas2_go_high(v, "baseline");
+    if (mistaken)
+        start_again(v);
 }
 
 void weir__vegas2_after_low_window(struct vegas2 *v, const struct verdict *w)

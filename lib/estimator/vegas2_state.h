@@ -88,6 +88,22 @@
 #define OLD_NS            5e9    /* age from which on a window closes with what it has */
 #define OLD_RTTS          20.0
 #define OLD_SAMPLES       10.0
+#define MURKY             0.1 /* squared coefficient of variation, without a queue, from which on R does not tell whose that is */
+#define MURKY_QUEUE       1.25  /* R/R0 that cv2 is corrected for at most: beyond, R0 is the more likely to be wrong */
+#define MURKIEST          16.0  /* times as long as elsewhere a dip may take */
+#define DIP               4.0   /* RTTs that clients look at the baseline together where R is murky, after ... */
+#define DIP_SETTLE        2.0   /* ... those until all have drained */
+#define DIP_RTTS          100.0 /* between two dips, at least */
+#define DIP_SHARE         (1.0 / 32) /* of the time between two dips that one lasts at least, for clocks differ */
+#define DIP_LATE          1.0        /* RTTs after the boundary from which on a client leaves a dip out */
+#define RAISED            0.3 /* relative error of a baseline from before the first dip, if it is above that one: a queue ... */
+#define LOWERED           0.1  /* ... and if it is below */
+#define DRIFT_MURKY       6e-4 /* DRIFT_RATE where R is murky: what is shared becomes equal the sooner */
+#define WIDER             1.2 /* share of the margin that is added to it there, for what is not known of R0 must be less ... */
+#define WIDER_MOST        0.12  /* ... and of c at most */
+#define FASTEST_MURKY     0.14  /* FASTEST there: the others' share is taken as easily as what is free */
+#define START_NOISY       0.1   /* STARTUP_PRECISION where cv2 is above QUIET */
+#define FEW_DIPS          2.0   /* blur above which dips come too seldom to wait for two of them */
 #define NOISY             0.04  /* relative standard deviation of R0 from which on it is taken wherever it can be had */
 #define GUESS             0.25  /* relative variance of a mu that was not measured */
 #define LEAST_ERROR       1e-3  /* standard error of a constant RTT: nothing divides by 0 */
@@ -188,7 +204,11 @@ struct vegas2 {
     struct estimate mu;
     struct estimate r0;    /* value 0: not yet seen */
     double risen;          /* by how many standard errors drains have found R0 too low; a cumulative sum */
+    double sunk;           /* and too high */
     double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
+    double murk;           /* cv2 as it would be without a queue, averaged over windows by their samples */
+    double murk_weight;    /* samples that it stands for */
+    double level;          /* R in the high phase, averaged over some ten windows: the same for all clients */
     double rtt;            /* R of the last window */
     double cv2_weight;     /* samples that cv2 stands for */
     struct verdict last;   /* the last bound window of the high phase; R 0: none */
@@ -236,6 +256,7 @@ struct vegas2 {
     bool coarse;          /* and on a boundary that clients with longer cells share */
     bool aligned;         /* this low phase began on the grid, so others drain as well */
     bool verified_r0;     /* the baseline has been seen at a low limit */
+    bool anchored;        /* and in a drain that all clients share */
     bool started_high;    /* the initial limit may have been beyond the knee */
     bool seen_idle;       /* the baseline was seen while little was in flight */
     unsigned fresh;       /* windows of this high phase still to come that do not tell whether the knee is further up */

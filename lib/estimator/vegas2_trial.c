@@ -12,7 +12,7 @@
 static bool shown_alone(const struct vegas2 *v)
 {
     if (v->cv2 > QUIET)
-        return v->solitude > SOLITARY && v->influence > 0;
+        return v->solitude > SURELY_ALONE && v->influence > 0;
     return fmin(v->solitude, v->influence) > SURELY_ALONE;
 }
 
@@ -21,6 +21,8 @@ static bool shown_alone(const struct vegas2 *v)
  * watched. Only for who moves R: in a crowd everyone's own throughput rises with the own load. */
 bool weir__vegas2_trial_due(const struct vegas2 *v)
 {
+    if (v->cv2 > MURKY && v->confirmed <= NEWCOMER_DRAINS) /* a newcomer's baseline may be the queue of others */
+        return false;
     return v->trial_in == 0 && !v->unconfirmed && shown_alone(v) && v->young == 0 && v->grown == 0 && v->verified_r0 &&
            v->low_load > 0 && v->drain_interval != 0 && v->limit >= FEWEST_PERMITS &&
            v->limit * TRIAL <= weir__vegas2_most(v) && v->high.n >= 1 / (TRIAL_PRECISION * TRIAL_PRECISION);
