@@ -250,6 +250,41 @@ START_TEST(nested_call)
 }
 END_TEST
 
+/* Says how many jobs of its batch came before it. */
+static weir_outcome note_place(void *arg)
+{
+    const struct weir__batch *batch = &weir__current.worker->batch;
+    atomic_store((atomic_uint *)arg, batch->is_open ? batch->current : 0);
+    return WEIR_SUCCESS;
+}
+
+static weir_outcome drop(void *unused)
+{
+    (void)unused;
+    return WEIR_DROPPED;
+}
+
+/* A worker whose job is dropped takes no other one before it has looked whether somebody else can. */
+START_TEST(dropped_job_ends_it)
+{
+    for (int drops = 0; drops < 2; drops++) {
+        weir_pool *pool = weir_test_pool(1, 4096);
+        atomic_uint place = 99;
+        ck_assert_int_eq(weir_pool_pause(pool), 0);
+        ck_assert_int_eq(weir_pool_submit(pool, drops != 0 ? drop : weir_test_nothing, NULL), 0);
+        ck_assert_int_eq(weir_pool_submit(pool, note_place, &place), 0);
+        for (int i = 0; i < FOLLOWERS; i++)
+            ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
+        take_jobs_for_short(pool);
+        ck_assert_int_eq(weir_pool_resume(pool), 0);
+        ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+        ck_assert_uint_eq(atomic_load(&place), drops != 0 ? 0 : 1);
+        ck_assert_uint_eq(weir_test_stats(pool).succeeded, (unsigned)(FOLLOWERS + 2 - drops));
+        weir_test_pool_end(pool);
+    }
+}
+END_TEST
+
 /* ---- copies, order ---- */
 
 struct letter {
@@ -354,6 +389,7 @@ int main(void)
     tcase_add_test(tests, shutdown_cancels_them);
     tcase_add_test(tests, end_of_the_thread);
     tcase_add_test(tests, nested_call);
+    tcase_add_test(tests, dropped_job_ends_it);
     tcase_add_test(tests, order_of_copies);
     tcase_add_loop_test(tests, every_snapshot_adds_up, 1, 5);
     tcase_add_test(tests, child_of_a_fork);

@@ -115,7 +115,7 @@ void weir__batch_fill(struct weir__worker *worker)
 bool weir__batch_next(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns)
 {
     struct weir__batch *batch = &worker->batch;
-    if (!batch->is_open)
+    if (!batch->is_open || outcome == WEIR_DROPPED) /* note:step-aside */
         return false;
     batch->ended[batch->current] = (struct weir__ended){.ns = end_ns, .outcome = (uint32_t)outcome};
     WEIR__DELAY();
@@ -173,20 +173,6 @@ static void book(struct weir__worker *worker)
     weir__limiter_count_end(limiter, &sample, 0);
 }
 
-void weir__batch_close(struct weir__worker *worker)
-{
-    struct weir__batch *batch = &worker->batch;
-    if (!batch->is_open)
-        return;
-    while (batch->booked < batch->current)
-        book(worker);
-    worker->sample.start_ns = worker->booked_ns;
-    if (batch->current > 0)
-        weir__node_return(worker->pool, batch->units[batch->current]);
-    batch->is_open = false;
-    unlist(worker);
-}
-
 /* ---- recalling; lock held ---- */
 
 /* Where they were: the batch's jobs are older than all that wait. */
@@ -216,6 +202,21 @@ static bool recall(struct weir__worker *worker)
     while (batch->booked + 1 < begun) /* the one that runs may run long: nobody waits for that */
         book(worker);
     return any;
+}
+
+void weir__batch_close(struct weir__worker *worker)
+{
+    struct weir__batch *batch = &worker->batch;
+    if (!batch->is_open)
+        return;
+    (void)recall(worker); /* what a dropped job has left */
+    while (batch->booked < batch->current)
+        book(worker);
+    worker->sample.start_ns = worker->booked_ns;
+    if (batch->current > 0)
+        weir__node_return(worker->pool, batch->units[batch->current]);
+    batch->is_open = false;
+    unlist(worker);
 }
 
 bool weir__batches_recall(weir_pool *pool)

@@ -301,7 +301,8 @@ void weir__batch_fill(struct weir__worker *worker);
  * book. Without the lock. */
 bool weir__batch_next(struct weir__worker *worker, weir_outcome outcome, uint64_t end_ns);
 
-/* Books all jobs of the worker's batch but the last, which becomes a job like any other. */
+/* Books all jobs of the worker's batch but the last, which becomes a job like any other, and puts back what has not
+ * begun. */
 void weir__batch_close(struct weir__worker *worker);
 
 /* Puts what has not begun back in line; true: there was some. */
