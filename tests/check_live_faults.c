@@ -395,11 +395,13 @@ END_TEST
 
 static int die_with_a_file(void *unused)
 {
-    static struct weir__live *live; /* no leak, for it stays known until the end */
     int error = 0;
     (void)unused;
-    live = weir__live_create(directory, 1, PARTITIONS, &error);
-    return live != NULL ? 0 : 1;
+    struct weir__live *live = weir__live_create(directory, 1, PARTITIONS, &error);
+    if (live == NULL)
+        return 1;
+    weir__live_close(live, false); /* a leak checker would ask for it; to others the process is as good as dead */
+    return 0;
 }
 
 /* The files of processes that are gone, and other things under names of live files. */

@@ -537,15 +537,21 @@ START_TEST(settles_soon_when_slower)
 }
 END_TEST
 
-/* Of the most throughput, noise aside, how much the limit allows after ten minutes. */
+/* For ten minutes. */
+static void run_under_contention(struct stream *stream)
+{
+    weir_config config;
+    set_up(stream, &config);
+    stream->contention = true;
+    start(stream, &config);
+    run_for(stream, 600);
+}
+
+/* Of the most throughput, noise aside, how much the limit allows then. */
 static double share_under_contention(void)
 {
     struct stream stream;
-    weir_config config;
-    set_up(&stream, &config);
-    stream.contention = true;
-    start(&stream, &config);
-    run_for(&stream, 600);
+    run_under_contention(&stream);
     double n = high_limit(&stream);
     double share = n / rtt_of(&stream, n) / (stream.servers / rtt_of(&stream, stream.servers));
     weir_estimator_destroy(stream.estimator);
@@ -556,11 +562,7 @@ static double share_under_contention(void)
 static double depth_of_drains(void)
 {
     struct stream stream;
-    weir_config config;
-    set_up(&stream, &config);
-    stream.contention = true;
-    start(&stream, &config);
-    run_for(&stream, 600);
+    run_under_contention(&stream);
     double depth = 0;
     for (uint64_t end = stream.now_ns + 20 * SECOND; stream.now_ns < end; step(&stream)) {
         weir_figures figures = figures_of(&stream);

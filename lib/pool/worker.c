@@ -406,11 +406,18 @@ static bool give_memory_back(weir_pool *pool)
 static bool may_step_aside(const struct weir__worker *worker, struct weir__wakes *wakes)
 {
     weir_pool *pool = worker->pool;
-    if (!has_dropped(worker) || pool->idle == NULL || pool->waking)
+    if (!has_dropped(worker))
+        return false;
+    if (wakes->worker != NULL)
+        return true;
+    if (pool->waking || (pool->idle == NULL && pool->pace.watch == NULL))
         return false;
     weir__pool_enter(pool);
-    weir__pool_send_worker(pool, wakes);
-    return wakes->worker != NULL;
+    if (pool->ready.length <= pool->looking)
+        return false;
+    wakes->worker = &weir__pool_pop_idle(pool)->parker; /* not send_worker: one that fails its jobs is no help */
+    pool->waking = true;
+    return true;
 }
 
 static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
