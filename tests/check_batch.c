@@ -11,7 +11,7 @@
 #include "pool/pool.h"
 #include "pool_support.h"
 
-enum { FOLLOWERS = 40 };
+enum { FOLLOWERS = 40, SHORT_NS = 100 };
 
 /* How many jobs are in batches and have not begun. Not by weir__lock, which would recall them. */
 static uint32_t in_batches(weir_pool *pool)
@@ -24,13 +24,6 @@ static uint32_t in_batches(weir_pool *pool)
     }
     (void)pthread_mutex_unlock(&pool->limiter->lock);
     return jobs;
-}
-
-static void take_jobs_for_short(weir_pool *pool)
-{
-    weir__lock(pool->limiter);
-    pool->pace.job_ns = 100;
-    weir__unlock(pool->limiter);
 }
 
 struct stuck {
@@ -52,7 +45,7 @@ static void begin(struct stuck *stuck, uint32_t limit, weir_fn *fn, void *arg)
     ck_assert_int_eq(weir_pool_submit(stuck->pool, fn, arg), 0);
     for (int i = 0; i < FOLLOWERS; i++)
         ck_assert_int_eq(weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran), 0);
-    take_jobs_for_short(stuck->pool);
+    weir_test_take_jobs_for(stuck->pool, SHORT_NS);
     ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
 }
 
@@ -100,7 +93,7 @@ START_TEST(ended_ones_are_booked)
         ck_assert_int_eq(i == 5 ? weir_pool_submit(stuck.pool, weir_test_pass, &stuck.gate)
                                 : weir_pool_submit(stuck.pool, weir_test_count, &stuck.ran),
                          0);
-    take_jobs_for_short(stuck.pool);
+    weir_test_take_jobs_for(stuck.pool, SHORT_NS);
     ck_assert_int_eq(weir_pool_resume(stuck.pool), 0);
     WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
     ck_assert_uint_ge(in_batches(stuck.pool), 2);
@@ -275,7 +268,7 @@ START_TEST(dropped_job_ends_it)
         ck_assert_int_eq(weir_pool_submit(pool, note_place, &place), 0);
         for (int i = 0; i < FOLLOWERS; i++)
             ck_assert_int_eq(weir_pool_submit(pool, weir_test_nothing, NULL), 0);
-        take_jobs_for_short(pool);
+        weir_test_take_jobs_for(pool, SHORT_NS);
         ck_assert_int_eq(weir_pool_resume(pool), 0);
         ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
         ck_assert_uint_eq(atomic_load(&place), drops != 0 ? 0 : 1);

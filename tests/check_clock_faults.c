@@ -353,14 +353,6 @@ static bool have_wrapped(weir_pool *pool)
     return wrapped;
 }
 
-/* Jobs are taken for short, however slow the machine is: then there is a watch, which counts the periods. */
-static void take_jobs_for_short(weir_pool *pool)
-{
-    weir__lock(pool->limiter);
-    pool->pace.job_ns = 0;
-    weir__unlock(pool->limiter);
-}
-
 /* The 32-bit counters of a pool pass their greatest value: nothing stands still, is lost or is taken twice. Such a
  * number is reached in an hour by a busy pool, so it is set here. */
 START_TEST(counters_wrap)
@@ -375,7 +367,7 @@ START_TEST(counters_wrap)
     ck_assert_int_eq(weir_pool_call(pool, weir_test_nothing, NULL, NULL), 0);
     set_counters(pool, UINT32_MAX - 3);
     for (; rounds < ROUNDS || !have_wrapped(pool); rounds++) {
-        take_jobs_for_short(pool);
+        weir_test_take_jobs_for(pool, 0); /* however slow the machine is: then there is a watch, which counts periods */
         for (int i = 0; i < JOBS; i++)
             ck_assert_int_eq(weir_pool_submit(pool, i == 0 ? sleep_a_moment : weir_test_count, &ran), 0);
         ck_assert_int_eq(weir_pool_call(pool, weir_test_count, &ran, NULL), 0);

@@ -160,13 +160,6 @@ static void *block(void *arg)
     return NULL;
 }
 
-static void take_jobs_for(weir_pool *pool, uint64_t ns)
-{
-    weir__lock(pool->limiter);
-    pool->pace.job_ns = ns;
-    weir__unlock(pool->limiter);
-}
-
 /* How many places have to become free before one that blocks is let in. */
 static unsigned places_until_let_in(uint64_t job_ns, uint64_t patience_ns, bool paused)
 {
@@ -185,7 +178,7 @@ static unsigned places_until_let_in(uint64_t job_ns, uint64_t patience_ns, bool 
     struct blocked blocked = {.pool = pool};
     atomic_init(&blocked.answer, -1);
     pthread_t thread;
-    take_jobs_for(pool, job_ns);
+    weir_test_take_jobs_for(pool, job_ns);
     pool->readmission_ns = patience_ns;
     ck_assert_int_eq(pthread_create(&thread, NULL, block, &blocked), 0);
     WEIR_TEST_UNTIL(weir_test_stats(pool).waiting == 1);

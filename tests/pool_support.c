@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pool/pool.h"
+
 weir_config weir_test_fixed(uint32_t limit, uint32_t depth)
 {
     weir_config config;
@@ -40,6 +42,13 @@ weir_pool *weir_test_pool(uint32_t limit, uint32_t depth)
 void weir_test_pool_end(weir_pool *pool)
 {
     ck_assert_int_eq(weir_pool_destroy(pool), 0);
+}
+
+void weir_test_take_jobs_for(weir_pool *pool, uint64_t ns)
+{
+    weir__lock(pool->limiter);
+    pool->pace.job_ns = ns;
+    weir__unlock(pool->limiter);
 }
 
 weir_stats weir_test_stats(weir_pool *pool)

@@ -29,6 +29,9 @@ weir_stats weir_test_stats(weir_pool *pool);
 /* Ended and still admitted jobs of a snapshot: equals submitted. */
 uint64_t weir_test_accounted(const weir_stats *stats);
 
+/* The pool takes its jobs to last so long, until it has seen some. */
+void weir_test_take_jobs_for(weir_pool *pool, uint64_t ns);
+
 /* ---- jobs ---- */
 
 weir_outcome weir_test_count(void *counter); /* adds one to an atomic_uint */
