@@ -58,16 +58,19 @@ static void leave_flood(struct vegas2 *v)
 
 /* ---- closing a window ---- */
 
-/* The coefficient of variation, averaged over windows by their samples. A queue lengthens all calls alike, and hides
- * it.
- */
+/* An average over windows by their samples, n of them in this one; weight is of how many it stands for. */
+static void average(double *mean, double *weight, double value, double n)
+{
+    *weight = fmin(*weight, fmax(MEMORY, 3 * n)) + n;
+    *mean += (value - *mean) * n / *weight;
+}
+
+/* The coefficient of variation. A queue lengthens all calls alike, and hides it. */
 static void learn_variation(struct vegas2 *v, double cv2)
 {
-    v->cv2_weight = fmin(v->cv2_weight, fmax(MEMORY, 3 * v->window.n)) + v->window.n;
-    v->cv2 += (cv2 - v->cv2) * v->window.n / v->cv2_weight;
+    average(&v->cv2, &v->cv2_weight, cv2, v->window.n);
     double queue = v->r0.value > 0 ? clamp(v->window.rtt / v->window.n / v->r0.value, 1, MURKY_QUEUE) : 1;
-    v->murk_weight = fmin(v->murk_weight, fmax(MEMORY, 3 * v->window.n)) + v->window.n;
-    v->murk += (cv2 * queue * queue - v->murk) * v->window.n / v->murk_weight;
+    average(&v->murk, &v->murk_weight, cv2 * queue * queue, v->window.n);
 }
 
 /* The part of a move of R that the move of the load does not explain, which may leave R as it was or take it along. */

@@ -305,7 +305,7 @@ bool weir__batch_next(struct weir__worker *worker, weir_outcome outcome, uint64_
  * begun. */
 void weir__batch_close(struct weir__worker *worker);
 
-/* Puts what has not begun back in line; true: there was some. */
+/* Puts what has not begun back in line, and books what has ended; true: the caller must dispatch. */
 bool weir__batches_recall(weir_pool *pool);
 
 /* The same where a batch's job runs long. */
@@ -314,8 +314,7 @@ void weir__batches_look(weir_pool *pool, uint64_t now_ns);
 /* In a fork child: frees what the jobs own that have not begun. */
 void weir__batch_discard(const struct weir__worker *worker);
 
-/* Brings in what is outside, in the inbox or in batches that have not begun; true: there was some, and the caller must
- * dispatch. */
+/* Brings in what is outside, in the inbox or in batches; true: the caller must dispatch. */
 bool weir__pool_gather(weir_pool *pool);
 
 /* The backlog's enter and exit. */

@@ -408,17 +408,14 @@ static bool may_step_aside(const struct weir__worker *worker, struct weir__wakes
     weir_pool *pool = worker->pool;
     if (!has_dropped(worker))
         return false;
-    bool may_send = !pool->waking && (pool->idle != NULL || pool->pace.watch != NULL);
-    if (wakes->worker == NULL && !may_send)
+    if (wakes->worker == NULL && (pool->waking || (pool->idle == NULL && pool->pace.watch == NULL)))
         return false;
     weir__pool_enter(pool);
-    if (wakes->worker != NULL)
-        return true;
-    if (pool->ready.length <= pool->looking)
-        return false;
-    wakes->worker = &weir__pool_pop_idle(pool)->parker; /* not send_worker: one that fails its jobs is no help */
-    pool->waking = true;
-    return true;
+    if (wakes->worker == NULL && pool->ready.length > pool->looking) {
+        wakes->worker = &weir__pool_pop_idle(pool)->parker; /* not send_worker: one that fails its jobs is no help */
+        pool->waking = true;
+    }
+    return wakes->worker != NULL;
 }
 
 static void serve(struct weir__worker *worker, struct weir__wakes *wakes)
