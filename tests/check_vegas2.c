@@ -922,6 +922,30 @@ START_TEST(survives_a_jump_while_rising)
 }
 END_TEST
 
+/* Where R varies a start goes by how long it takes until so many calls are back; but a time in which nobody called is
+ * no round trip. */
+START_TEST(a_pause_is_no_round_trip)
+{
+    for (int calls = 5; calls < 40; calls++) {
+        struct stream stream;
+        weir_config config;
+        set_up(&stream, &config);
+        stream.noise = 1;
+        start(&stream, &config);
+        for (int i = 0; i < 400; i++) {
+            step(&stream);
+            if (i % calls == calls - 1)
+                stream.now_ns += 3600 * SECOND;
+            weir_figures figures = figures_of(&stream);
+            if (figures.rtt_ns > 5 * SECOND || figures.rtt_noload_ns > 5 * SECOND)
+                ck_abort_msg("pauses after %d calls: R %.3f s, R0 %.3f s", calls, (double)figures.rtt_ns / 1e9,
+                             (double)figures.rtt_noload_ns / 1e9);
+        }
+        weir_estimator_destroy(stream.estimator);
+    }
+}
+END_TEST
+
 static uint64_t wild(uint64_t *seed)
 {
     uint64_t value = weir_test_random(seed);
@@ -958,6 +982,8 @@ START_TEST(garbage_does_no_harm)
         weir_figures figures;
         ck_assert_int_eq(weir_estimator_figures(estimator, &figures), 0);
         ck_assert(isfinite(figures.estimate) && isfinite(figures.throughput) && figures.throughput >= 0);
+        ck_assert_uint_le(figures.rtt_ns, 4000 * SECOND);
+        ck_assert_uint_le(figures.rtt_noload_ns, 4000 * SECOND);
         weir_estimator_destroy(estimator);
     }
 }
@@ -997,6 +1023,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, a_thaw_does_not_look_idle);
     tcase_add_test(tcase, cuts_a_flooded_start_at_once);
     tcase_add_test(tcase, survives_a_jump_while_rising);
+    tcase_add_test(tcase, a_pause_is_no_round_trip);
     tcase_add_test(tcase, garbage_does_no_harm);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -107,7 +107,7 @@ static struct verdict judge(struct vegas2 *v)
     w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
     w.bound = w.load >= BOUND * v->permits;
     if (only_short_ones(v) && w.bound)
-        w.rtt = v->permits * (double)(v->now_ns - sum->begin_ns) / sum->n;
+        w.rtt = fmin(v->permits * (double)(v->now_ns - sum->begin_ns) / sum->n, SHORTEST_BY * w.rtt);
     if (w.bound && v->phase == HIGH_PHASE)
         learn_wander(v, &w);
     w.se = hypot(w.se, wander(v));

@@ -84,6 +84,7 @@
 #define PRIOR_SAMPLES     8.0    /* ... which counts as much as these many */
 #define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
 #define FEWEST            16.0   /* samples of a window, at least */
+#define SHORTEST_BY       10.0 /* times as long as the calls that are back first those of a window may be on average */
 #define MOST              5000.0 /* and at most */
 #define OLD_NS            5e9    /* age from which on a window closes with what it has */
 #define OLD_RTTS          20.0
