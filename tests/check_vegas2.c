@@ -922,6 +922,38 @@ START_TEST(survives_a_jump_while_rising)
 }
 END_TEST
 
+/* The limit within ten round trips of a burst of callers that are always busy, after twenty seconds with one call at a
+ * time. */
+static double limit_soon_after_idling(void)
+{
+    static struct line line;
+    weir_config config;
+    open_line(&line, &config, 40);
+    start(&line.client, &config);
+    for (int i = 0; i < 1000; i++) {
+        weir_sample sample = {.start_ns = line.client.now_ns,
+                              .rtt_ns = (uint64_t)(line.client.rtt_ns * factor(&line.client)),
+                              .in_flight = 1};
+        line.client.now_ns += 20 * MS;
+        line.client.limit = weir_estimator_update(line.client.estimator, &sample);
+    }
+    ck_assert_uint_le(line.client.limit, 8);
+    leave_line(&line, line.client.now_ns + 20 * MS);
+    run_line_for(&line, 10 * 0.02);
+    double limit = line.client.limit;
+    weir_estimator_destroy(line.client.estimator);
+    return limit;
+}
+
+/* Who knows the baseline from idling starts faster: a few calls of each limit tell whether there is a queue. */
+START_TEST(starts_soon_after_idling)
+{
+    double limit = median_of(limit_soon_after_idling);
+    if (limit < 36)
+        ck_abort_msg("limit %.0f", limit);
+}
+END_TEST
+
 /* Where R varies a start goes by how long it takes until so many calls are back; but a time in which nobody called is
  * no round trip. */
 START_TEST(a_pause_is_no_round_trip)
@@ -1023,6 +1055,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, a_thaw_does_not_look_idle);
     tcase_add_test(tcase, cuts_a_flooded_start_at_once);
     tcase_add_test(tcase, survives_a_jump_while_rising);
+    tcase_add_test(tcase, starts_soon_after_idling);
     tcase_add_test(tcase, a_pause_is_no_round_trip);
     tcase_add_test(tcase, garbage_does_no_harm);
     suite_add_tcase(suite, tcase);

@@ -50,6 +50,7 @@ static void leave_flood(struct vegas2 *v)
     v->windows++;
     v->rtt = w.rtt;
     v->level = o->first;
+    v->usual = w.load;
     v->r0 = (struct estimate){o->first, w.se * w.se};
     v->mu = (struct estimate){rate, w.se * w.se};
     weir__vegas2_go_low_to_learn_why(v, &w, capacity(v), "flooded");
@@ -57,6 +58,18 @@ static void leave_flood(struct vegas2 *v)
 }
 
 /* ---- closing a window ---- */
+
+/* A client that knows the baseline need not see much to know that there is no queue. */
+static bool starts_from_known(const struct vegas2 *v)
+{
+    return v->phase == STARTUP && v->windows > 0 && v->r0.variance < NOISY * NOISY && v->cv2 < QUIET;
+}
+
+static double fewest_to_decide(const struct vegas2 *v)
+{
+    bool bound = v->window.in_flight >= BOUND * v->permits * v->window.n;
+    return starts_from_known(v) && bound ? FEWEST_KNOWN : FEWEST;
+}
 
 /* An average over windows by their samples, n of them in this one; weight is of how many it stands for. */
 static void average(double *mean, double *weight, double value, double n)
@@ -74,10 +87,15 @@ static void learn_variation(struct vegas2 *v, double cv2)
 }
 
 /* The part of a move of R that the move of the load does not explain, which may leave R as it was or take it along. */
+static double unexplained_move(double rtt, double load, const struct verdict *w)
+{
+    double move = log(w->rtt / rtt), by_load = log(w->load / load);
+    return fabs(move - clamp(move, fmin(0, by_load), fmax(0, by_load)));
+}
+
 static double jump_between(const struct verdict *a, const struct verdict *b)
 {
-    double move = log(b->rtt / a->rtt), load = log(b->load / a->load);
-    double jump = fabs(move - clamp(move, fmin(0, load), fmax(0, load)));
+    double jump = unexplained_move(a->rtt, a->load, b);
     bool chance = jump < SIGNIFICANT * hypot(a->se, b->se);
     return chance || jump < GUST ? 0 : fmin(FARTHEST, jump);
 }
@@ -87,6 +105,15 @@ static void learn_wander(struct vegas2 *v, const struct verdict *w)
     double jump = v->last.rtt > 0 ? jump_between(&v->last, w) : 0;
     v->jumps += (jump * jump - v->jumps) / GUST_WINDOWS;
     v->last = *w;
+}
+
+/* How far R is from its average where neither chance nor the load explains it: what a single look may be off by. */
+static void learn_unrest(struct vegas2 *v, const struct verdict *w)
+{
+    if (v->level <= 0)
+        return;
+    double off = fmin(FARTHEST, unexplained_move(v->level, v->usual, w));
+    v->unrest += (off * off - w->se * w->se - v->unrest) / GUST_WINDOWS;
 }
 
 /* Whether the calls of the window began together when the limit was raised, and vary: those that are back by now are
@@ -108,8 +135,10 @@ static struct verdict judge(struct vegas2 *v)
     w.bound = w.load >= BOUND * v->permits;
     if (only_short_ones(v) && w.bound)
         w.rtt = fmin(v->permits * (double)(v->now_ns - sum->begin_ns) / sum->n, SHORTEST_BY * w.rtt);
-    if (w.bound && v->phase == HIGH_PHASE)
+    if (w.bound && v->phase == HIGH_PHASE) {
         learn_wander(v, &w);
+        learn_unrest(v, &w);
+    }
     w.se = hypot(w.se, wander(v));
     if (w.bound)
         w.load *= weir__vegas2_exact(v);
@@ -122,8 +151,10 @@ static void close_window(struct vegas2 *v)
     struct verdict w = judge(v);
     v->windows++;
     v->rtt = w.rtt;
-    if (v->phase != LOW_PHASE)
+    if (v->phase != LOW_PHASE) {
+        v->usual += (v->level > 0 ? 0.1 : 1) * (w.load - v->usual);
         v->level += (v->level > 0 ? 0.1 : 1) * (w.rtt - v->level);
+    }
     if (v->phase == HIGH_PHASE)
         v->span = (double)(v->now_ns - v->window.begin_ns);
     restart_window(v, v->now_ns);
@@ -177,7 +208,7 @@ static bool window_complete(const struct vegas2 *v)
         return false;
     if (sum->n >= OLD_SAMPLES && age > fmax(OLD_NS, OLD_RTTS * mean))
         return true;
-    if (sum->n < fmax(FEWEST, v->limit / 2))
+    if (sum->n < fmax(fewest_to_decide(v), v->limit / 2))
         return false;
     if (v->phase != HIGH_PHASE)
         return sum->n >= samples_to_grow(v, mean);
@@ -216,6 +247,13 @@ static bool raise_is_in(const struct vegas2 *v, const weir_sample *sample)
            (double)(v->now_ns - v->moved_ns) > 2 * fmin((double)sample->rtt_ns, LONGEST_WAIT_NS);
 }
 
+/* When the window begins that has this sample for its first. Where few are enough, a round trip more would be half of
+ * what the start takes: it is the wave of calls that began with this one. */
+static uint64_t since(const struct vegas2 *v, const weir_sample *sample)
+{
+    return starts_from_known(v) ? sample->start_ns : v->now_ns;
+}
+
 /* Whether the sample belongs to the present limit: the last move of it has had its effect. */
 static bool settled(struct vegas2 *v, const weir_sample *sample)
 {
@@ -232,7 +270,7 @@ static bool settled(struct vegas2 *v, const weir_sample *sample)
         weir__vegas2_drain_alone(v);
     if (v->rising && raise_is_in(v, sample)) {
         v->rising = false;
-        restart_window(v, v->now_ns);
+        restart_window(v, since(v, sample));
     }
     return !v->falling && !v->rising && v->now_ns >= v->open_ns;
 }
@@ -241,7 +279,7 @@ static void count_rtt(struct vegas2 *v, const weir_sample *sample, double rtt)
 {
     if (v->phase <= REGROWTH && sample->in_flight >= v->permits &&
         v->window.in_flight < 0.5 * v->limit * v->window.n) /* a burst after idling begins */
-        restart_window(v, v->now_ns);
+        restart_window(v, since(v, sample));
     if (flooded(v, rtt)) {
         leave_flood(v);
         return;

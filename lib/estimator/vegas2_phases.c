@@ -15,12 +15,15 @@ void weir__vegas2_after_growth_window(struct vegas2 *v, const struct verdict *w)
     bool queued = w->rtt >= knee_rtt(v) * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
     if (queued || (v->phase == STARTUP && v->windows == 1 && v->started_high)) {
         v->mu = (struct estimate){w->rate, w->se * w->se};
-        v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;
+        if (v->seen_idle && v->r0.variance < NOISY * NOISY)
+            v->young = 0;
+        else
+            v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;
         v->exit_rtt = v->phase == STARTUP ? w->rtt : 0;
         weir__vegas2_go_low_to_learn_why(v, w, w->load, "queue seen");
         return;
     }
-    if (v->phase == STARTUP && v->r0.variance > NOISY * NOISY)
+    if (v->phase == STARTUP && (v->r0.variance > NOISY * NOISY || w->load < 0.5 * v->limit))
         weir__vegas2_believe_baseline(v, w->rtt, w->se);
     if (!w->bound) {
         v->seen_idle = v->seen_idle || w->load < 0.5 * v->limit;

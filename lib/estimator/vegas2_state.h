@@ -84,6 +84,7 @@
 #define PRIOR_SAMPLES     8.0    /* ... which counts as much as these many */
 #define MEMORY            1000.0 /* samples that the coefficient of variation is averaged over, at least */
 #define FEWEST            16.0   /* samples of a window, at least */
+#define FEWEST_KNOWN      4.0    /* and while it starts from a baseline that is known */
 #define SHORTEST_BY       10.0 /* times as long as the calls that are back first those of a window may be on average */
 #define MOST              5000.0 /* and at most */
 #define OLD_NS            5e9    /* age from which on a window closes with what it has */
@@ -203,23 +204,25 @@ struct vegas2 {
     double permits; /* what callers see of it, a whole number */
     double dither;  /* share of a permit above which the fraction counts as one more */
     struct estimate mu;
-    struct estimate r0;    /* value 0: not yet seen */
-    double risen;          /* by how many standard errors drains have found R0 too low; a cumulative sum */
-    double sunk;           /* and too high */
-    double queue;          /* R/R0 - 1 in the high phase, averaged over some ten windows */
-    double murk;           /* cv2 as it would be without a queue, averaged over windows by their samples */
-    double murk_weight;    /* samples that it stands for */
-    double level;          /* R in the high phase, averaged over some ten windows: the same for all clients */
-    double rtt;            /* R of the last window */
-    double cv2_weight;     /* samples that cv2 stands for */
-    struct verdict last;   /* the last bound window of the high phase; R 0: none */
-    double jumps;          /* mean square of the moves of R between two of them that are no chance, relative */
-    double span;           /* ns that the last window of the high phase took */
-    double cv2;            /* squared coefficient of variation of the RTT, averaged over windows */
-    double growth;         /* by which the limit grows while nothing queues */
-    double step;           /* the last such growth */
-    double evidence;       /* for a knee further up; a cumulative sum that never falls below 0 */
-    double enough;         /* how much of it makes the high phase grow */
+    struct estimate r0;  /* value 0: not yet seen */
+    double risen;        /* by how many standard errors drains have found R0 too low; a cumulative sum */
+    double sunk;         /* and too high */
+    double queue;        /* R/R0 - 1 in the high phase, averaged over some ten windows */
+    double murk;         /* cv2 as it would be without a queue, averaged over windows by their samples */
+    double murk_weight;  /* samples that it stands for */
+    double level;        /* R in the high phase, averaged over some ten windows: the same for all clients */
+    double usual;        /* N of the same windows */
+    double rtt;          /* R of the last window */
+    double cv2_weight;   /* samples that cv2 stands for */
+    struct verdict last; /* the last bound window of the high phase; R 0: none */
+    double jumps;        /* mean square of the moves of R between two of them that are no chance, relative */
+    double unrest;   /* mean square of how far R is from its average of some ten windows, less what chance explains */
+    double span;     /* ns that the last window of the high phase took */
+    double cv2;      /* squared coefficient of variation of the RTT, averaged over windows */
+    double growth;   /* by which the limit grows while nothing queues */
+    double step;     /* the last such growth */
+    double evidence; /* for a knee further up; a cumulative sum that never falls below 0 */
+    double enough;   /* how much of it makes the high phase grow */
     struct window high;    /* since the last low phase: n is the sum of 1/se^2, rtt that of R/se^2; high windows only */
     struct verdict alarm;  /* the window that made the last low phase off the grid necessary */
     struct verdict before; /* the last low window if its R was too high for a drained downstream; else R is 0 */
@@ -253,6 +256,7 @@ struct vegas2 {
     uint64_t drained_ns;  /* wall clock: when the last low phase began */
     uint64_t together_ns; /* when the clients that drain at the same time stop doing so; 0: unknown */
     bool alone;           /* this low phase is to show whose queue it is */
+    bool looked;          /* the client has drained alone since it last did so on the grid */
     bool on_grid;         /* this low phase began on a boundary of the grid in use */
     bool coarse;          /* and on a boundary that clients with longer cells share */
     bool aligned;         /* this low phase began on the grid, so others drain as well */
