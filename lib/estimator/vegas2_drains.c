@@ -77,7 +77,7 @@ static uint64_t mixed(uint64_t x)
  * it sees: the less sure it is, the more often. */
 static uint64_t when_to_drain_alone(const struct vegas2 *v)
 {
-    if (v->interval == 0 || v->interval != v->regular || v->in_doubt)
+    if (v->interval == 0 || v->in_doubt || (v->murk > MURKY && v->interval != v->regular))
         return UINT64_MAX;
     uint64_t cell = v->drained_ns / v->interval;
     uint64_t dice = mixed(v->own_moment + cell);
@@ -99,6 +99,8 @@ void weir__vegas2_schedule_drain(struct vegas2 *v)
         v->drained_ns = wall_ns(v);
     v->interval = interval;
     v->due_ns = interval == 0 ? UINT64_MAX : (v->drained_ns / interval + 1) * interval;
+    if (v->looked && fmin(v->influence, v->solitude) > 0 && capacity(v) >= CROWD && v->due_ns % v->regular != 0)
+        v->due_ns += interval;
     v->alone_ns = when_to_drain_alone(v);
 }
 
@@ -135,6 +137,7 @@ void weir__vegas2_drain(struct vegas2 *v)
     v->trial_in -= v->trial_in > 0;
     v->influence *= STALE;
     v->solitude *= STALE;
+    v->looked = false;
     weir__vegas2_go_low(v, "drain");
     v->on_grid = true;
     v->aligned = (v->in_doubt && v->confirmed > 0) || boundary % v->regular == 0;
@@ -151,8 +154,11 @@ void weir__vegas2_drain_alone(struct vegas2 *v)
     v->alarm = (struct verdict){0};
     v->believed = capacity(v);
     v->suspected = v->mu;
+    if (v->interval != v->regular)
+        v->trial_in -= v->trial_in > 0;
     weir__vegas2_go_low(v, "alone");
     v->alone = true;
+    v->looked = true;
 }
 
 /* Log likelihood ratio that R fell by as much as expected rather than by a share of that or by far more, which are
@@ -172,7 +178,7 @@ void weir__vegas2_learn_influence(struct vegas2 *v, const struct verdict *w)
         return;
     double own = log1p(weir__vegas2_margin(v) / capacity(v)) + log(knee_rtt(v) / v->r0.value);
     double fall = log(v->high.rtt / v->high.n / w->rtt);
-    double variance = w->se * w->se + 1 / v->high.n + 1e-4;
+    double variance = w->se * w->se + 1 / v->high.n + 1e-4 + fmax(0, v->unrest);
     double all = as_expected(fall, own, 0.3, variance);
     double most = as_expected(fall, own, 0.4, variance);
     v->influence = clamp(v->influence + all, -SURE, SURE);
