@@ -46,7 +46,8 @@ static uint64_t drain_interval(struct vegas2 *v)
     double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
     if ((double)v->regular < least || (double)v->regular >= 4 * least)
         v->regular = cell_length(least);
-    bool newcomer = v->confirmed < NEWCOMER_DRAINS && v->cv2 < QUIET && (v->influence <= 0 || capacity(v) < 4 * CROWD);
+    bool crowd = v->influence <= 0 || (capacity(v) < 4 * CROWD && fmin(v->influence, v->solitude) < SOLITARY);
+    bool newcomer = v->confirmed < NEWCOMER_DRAINS && v->cv2 < QUIET && crowd;
     bool young = v->influence > 0 && v->young > 0;
     if (young)
         return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value * patience(v)));
@@ -150,6 +151,10 @@ void weir__vegas2_drain(struct vegas2 *v)
 
 void weir__vegas2_drain_alone(struct vegas2 *v)
 {
+    if (v->high.n <= 0) { /* nothing to compare with */
+        v->alone_ns = UINT64_MAX;
+        return;
+    }
     v->before = (struct verdict){0};
     v->alarm = (struct verdict){0};
     v->believed = capacity(v);
