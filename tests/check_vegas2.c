@@ -12,6 +12,7 @@
 #include <weir.h>
 
 #include "estimator/estimator.h"
+#include "estimator/vegas2_parts.h"
 #include "stream.h"
 
 /* Runs until a high phase has just closed a window, at most that many seconds. */
@@ -1021,6 +1022,63 @@ START_TEST(garbage_does_no_harm)
 }
 END_TEST
 
+static void ck_assert_tally_eq(const struct tally *a, const struct tally *b)
+{
+    ck_assert_double_eq_tol(a->seen, b->seen, 1e-9);
+    ck_assert_double_eq_tol(a->dropped, b->dropped, 1e-9);
+}
+
+/* A downstream that drops none of the calls for a while, then one in a hundred, as many as vegas2 just does not mind,
+ * or those above 60 in flight. */
+static uint32_t outcome_at(uint64_t *seed, uint32_t limit, unsigned i)
+{
+    const unsigned percent[] = {0, 1, 5, limit > 60 ? 30 : 1, 6};
+    return weir_test_random(seed) % 100 < percent[i / 3000 % 5] ? WEIR_DROPPED : WEIR_SUCCESS;
+}
+
+/* Successes that are taken in together change what taking each of them in by itself would change. */
+START_TEST(successes_may_be_put_off)
+{
+    uint64_t seed = weir_test_seed();
+    weir_config config;
+    ck_assert_int_eq(weir_config_init(&config), 0);
+    config.min_limit = 1;
+    config.max_limit = 1000;
+    config.initial_limit = 20;
+    config.rtt_ceiling = 0;
+    static struct vegas2 together;
+    static struct vegas2 each;
+    ck_assert_int_eq(weir__vegas2.class.init(&together, &config), 0);
+    ck_assert_int_eq(weir__vegas2.class.init(&each, &config), 0);
+    uint64_t now = SECOND;
+    uint32_t limit = 20;
+    uint64_t put_off = 0;
+    for (int i = 0; i < 60000; i++) {
+        uint64_t rtt_ns = (20 * MS + weir_test_random(&seed) % (4 * MS)) * (limit > 40 ? limit : 40) / 40;
+        now += rtt_ns / limit;
+        weir_sample sample = {.start_ns = now - rtt_ns,
+                              .rtt_ns = rtt_ns,
+                              .in_flight = limit - (uint32_t)(weir_test_random(&seed) % (limit / 10 + 1)),
+                              .outcome = outcome_at(&seed, limit, (unsigned)i)};
+        limit = weir__vegas2.class.update(&together, &sample);
+        if (weir__vegas2.class.update(&each, &sample) != limit)
+            ck_abort_msg("sample %d: limit %u", i, limit);
+        weir__vegas2_take_put_off(&each);
+        if (i % 2000 == 1999) {
+            weir__vegas2.restart(&together, now);
+            weir__vegas2.restart(&each, now);
+        }
+        put_off += together.losses.put_off != 0;
+    }
+    ck_assert_uint_gt(put_off, 3000);
+    weir__vegas2_take_put_off(&together);
+    ck_assert_tally_eq(&together.losses.recent, &each.losses.recent);
+    ck_assert_tally_eq(&together.losses.verdict, &each.losses.verdict);
+    ck_assert_tally_eq(&together.losses.moved, &each.losses.moved);
+    ck_assert_tally_eq(&together.losses.below, &each.losses.below);
+}
+END_TEST
+
 static Suite *vegas2_suite(void)
 {
     Suite *suite = suite_create("vegas2");
@@ -1058,6 +1116,7 @@ static Suite *vegas2_suite(void)
     tcase_add_test(tcase, starts_soon_after_idling);
     tcase_add_test(tcase, a_pause_is_no_round_trip);
     tcase_add_test(tcase, garbage_does_no_harm);
+    tcase_add_test(tcase, successes_may_be_put_off);
     suite_add_tcase(suite, tcase);
     return suite;
 }

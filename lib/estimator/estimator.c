@@ -216,14 +216,19 @@ unsigned weir_estimator_update(weir_estimator *estimator, const weir_sample *sam
 {
     if (sample->outcome != WEIR_SUCCESS && sample->outcome != WEIR_DROPPED)
         return estimator->limit;
-    weir_sample given = *sample;
-    if (given.rtt_ns == 0)
-        given.rtt_ns = 1;
-    if (estimator->windowed && !weir__window_add(&estimator->window, sample, &given))
-        return estimator->limit;
+    weir_sample other;
+    const weir_sample *given = sample;
+    if (sample->rtt_ns == 0 || estimator->windowed) {
+        other = *sample;
+        if (other.rtt_ns == 0)
+            other.rtt_ns = 1;
+        if (estimator->windowed && !weir__window_add(&estimator->window, sample, &other))
+            return estimator->limit;
+        given = &other;
+    }
 
-    estimator->rtt_ns = given.rtt_ns;
-    uint32_t limit = estimator->class->update(estimator->state, &given);
+    estimator->rtt_ns = given->rtt_ns;
+    uint32_t limit = estimator->class->update(estimator->state, given);
     limit = bounded(limit, estimator->min_limit, estimator->max_limit);
     if (limit != estimator->limit) {
         estimator->reason = estimator->class->name;

@@ -18,7 +18,8 @@
 
 static double samples_needed(const struct vegas2 *v)
 {
-    return clamp(v->cv2 * (1 / (PRECISION * PRECISION)), fmax(FEWEST, v->phase == LOW_PHASE ? 0 : v->limit), MOST);
+    double least = v->phase == LOW_PHASE ? FEWEST : larger(v->limit, FEWEST);
+    return clamp(v->cv2 * (1 / (PRECISION * PRECISION)), least, MOST);
 }
 
 /* ---- the first calls ---- */
@@ -74,7 +75,7 @@ static double fewest_to_decide(const struct vegas2 *v)
 /* An average over windows by their samples, n of them in this one; weight is of how many it stands for. */
 static void average(double *mean, double *weight, double value, double n)
 {
-    *weight = fmin(*weight, fmax(MEMORY, 3 * n)) + n;
+    *weight = smaller(*weight, larger(MEMORY, 3 * n)) + n;
     *mean += (value - *mean) * n / *weight;
 }
 
@@ -95,6 +96,8 @@ static double unexplained_move(double rtt, double load, const struct verdict *w)
 
 static double jump_between(const struct verdict *a, const struct verdict *b)
 {
+    if (larger(a->rtt, b->rtt) < (1 + GUST) * smaller(a->rtt, b->rtt)) /* log(1 + GUST) < GUST: it is none */
+        return 0;
     double jump = unexplained_move(a->rtt, a->load, b);
     bool chance = jump < SIGNIFICANT * hypot(a->se, b->se);
     return chance || jump < GUST ? 0 : fmin(FARTHEST, jump);
@@ -129,9 +132,9 @@ static struct verdict judge(struct vegas2 *v)
 {
     const struct window *sum = &v->window;
     struct verdict w = {.rtt = sum->rtt / sum->n, .load = sum->in_flight / sum->n};
-    double variance = fmax(0, sum->rtt2 / sum->n - w.rtt * w.rtt);
+    double variance = larger(sum->rtt2 / sum->n - w.rtt * w.rtt, 0);
     learn_variation(v, variance / (w.rtt * w.rtt));
-    w.se = fmax(LEAST_ERROR, sqrt(v->cv2 / sum->n));
+    w.se = larger(sqrt(v->cv2 / sum->n), LEAST_ERROR);
     w.bound = w.load >= BOUND * v->permits;
     if (only_short_ones(v) && w.bound)
         w.rtt = fmin(v->permits * (double)(v->now_ns - sum->begin_ns) / sum->n, SHORTEST_BY * w.rtt);
@@ -139,7 +142,9 @@ static struct verdict judge(struct vegas2 *v)
         learn_wander(v, &w);
         learn_unrest(v, &w);
     }
-    w.se = hypot(w.se, wander(v));
+    double gusts = wander(v);
+    if (gusts > 0)
+        w.se = hypot(w.se, gusts);
     if (w.bound)
         w.load *= weir__vegas2_exact(v);
     w.rate = w.load / w.rtt;
@@ -184,10 +189,44 @@ static void close_window(struct vegas2 *v)
 static double samples_to_grow(const struct vegas2 *v, double mean)
 {
     const struct window *sum = &v->window;
-    double own = fmax(0, sum->rtt2 / sum->n / (mean * mean) - 1);
+    double own = larger(sum->rtt2 / sum->n / (mean * mean) - 1, 0);
     double cv2 = v->windows == 0 ? own : v->cv2;
     double precision = cv2 > QUIET && v->phase == STARTUP ? START_NOISY : STARTUP_PRECISION;
     return cv2 / (precision * precision);
+}
+
+/* The rules below are gone through with each sample. Where a quotient decides, a bound that needs none comes first. */
+
+static bool low_window_complete(const struct vegas2 *v, double age)
+{
+    const struct window *sum = &v->window;
+    if (v->together_ns != 0)
+        return sum->n >= 2 && v->now_ns >= v->together_ns;
+    if (age * sum->n < sum->rtt)
+        return false;
+    if (sum->n >= samples_needed(v))
+        return true;
+    return sum->n >= 4 && age > 4 * patience(v) * (sum->rtt / sum->n);
+}
+
+/* Whether it has taken so long that it closes with what it has. */
+static bool window_overdue(const struct vegas2 *v, double age)
+{
+    const struct window *sum = &v->window;
+    if (sum->n < OLD_SAMPLES || age * sum->n < 3 * sum->rtt)
+        return false;
+    double mean = sum->rtt / sum->n;
+    return (sum->n >= FEWEST && age > 4 * patience(v) * mean) || age > larger(OLD_NS, OLD_RTTS * mean);
+}
+
+/* Whether R has risen so far that it need not be known as well as usual. */
+static bool window_alarming(const struct vegas2 *v)
+{
+    const struct window *sum = &v->window;
+    double knee = knee_rtt(v);
+    if (sum->rtt < CHANGED * knee * sum->n)
+        return false;
+    return sum->rtt / sum->n > knee * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
 }
 
 /* At least one mean RTT old, and as many samples as tell R well enough for what is decided next. */
@@ -195,26 +234,19 @@ static bool window_complete(const struct vegas2 *v)
 {
     const struct window *sum = &v->window;
     double age = (double)(v->now_ns - sum->begin_ns);
-    if (v->phase == LOW_PHASE && v->together_ns != 0)
-        return sum->n >= 2 && v->now_ns >= v->together_ns;
+    if (v->phase == LOW_PHASE)
+        return low_window_complete(v, age);
     if (age * sum->n < sum->rtt)
         return false;
-    if (sum->n >= samples_needed(v))
+    if (sum->n >= samples_needed(v) || window_overdue(v, age))
         return true;
-    double mean = sum->rtt / sum->n;
-    if (sum->n >= (v->phase == LOW_PHASE ? 4 : FEWEST) && age > 4 * patience(v) * mean)
-        return true;
-    if (v->phase == LOW_PHASE)
-        return false;
-    if (sum->n >= OLD_SAMPLES && age > fmax(OLD_NS, OLD_RTTS * mean))
-        return true;
-    if (sum->n < fmax(fewest_to_decide(v), v->limit / 2))
+    if (sum->n < larger(v->limit / 2, fewest_to_decide(v)))
         return false;
     if (v->phase != HIGH_PHASE)
-        return sum->n >= samples_to_grow(v, mean);
+        return sum->n >= samples_to_grow(v, sum->rtt / sum->n);
     if (v->grown > 0 || v->evidence >= v->enough)
         return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
-    return mean > knee_rtt(v) * 1.06 * (CHANGED + 4 * sqrt(v->cv2 / sum->n));
+    return window_alarming(v);
 }
 
 /* ---- samples ---- */
@@ -244,7 +276,7 @@ static bool raise_is_in(const struct vegas2 *v, const weir_sample *sample)
     if (v->now_ns < v->open_ns || sample->start_ns < v->moved_ns)
         return false;
     return sample->in_flight >= BOUND * v->permits ||
-           (double)(v->now_ns - v->moved_ns) > 2 * fmin((double)sample->rtt_ns, LONGEST_WAIT_NS);
+           (double)(v->now_ns - v->moved_ns) > 2 * smaller((double)sample->rtt_ns, LONGEST_WAIT_NS);
 }
 
 /* When the window begins that has this sample for its first. Where few are enough, a round trip more would be half of
@@ -287,7 +319,7 @@ static void count_rtt(struct vegas2 *v, const weir_sample *sample, double rtt)
     v->window.n++;
     v->window.rtt += rtt;
     v->window.rtt2 += rtt * rtt;
-    v->window.in_flight += fmax(1, sample->in_flight);
+    v->window.in_flight += sample->in_flight > 1 ? sample->in_flight : 1;
     if (window_complete(v))
         close_window(v);
 }
@@ -295,15 +327,16 @@ static void count_rtt(struct vegas2 *v, const weir_sample *sample, double rtt)
 static uint32_t vegas2_update(void *state, const weir_sample *sample)
 {
     struct vegas2 *v = state;
-    double rtt = clamp((double)sample->rtt_ns, 1, LONGEST_NS);
-    uint64_t end_ns = sample->start_ns + (uint64_t)rtt;
+    const uint64_t longest_ns = (uint64_t)LONGEST_NS;
+    uint64_t rtt_ns = sample->rtt_ns == 0 ? 1 : sample->rtt_ns > longest_ns ? longest_ns : sample->rtt_ns;
+    uint64_t end_ns = sample->start_ns + rtt_ns;
     if (end_ns < sample->start_ns)
         end_ns = UINT64_MAX;
     advance_clock(v, end_ns);
     if (sample->outcome != WEIR_IGNORE)
         weir__vegas2_count_outcome(v, sample);
     if (sample->outcome == WEIR_SUCCESS && settled(v, sample))
-        count_rtt(v, sample, rtt);
+        count_rtt(v, sample, (double)rtt_ns);
     return (uint32_t)v->permits;
 }
 
@@ -391,6 +424,7 @@ static void vegas2_restart(void *state, uint64_t now_ns)
 {
     struct vegas2 *v = state;
     v->opening = (struct opening){0};
+    weir__vegas2_take_put_off(v);
     v->losses.verdict = (struct tally){0};
     v->rising = v->windows > 0;
     uint64_t settled_ns = weir__add_u64(now_ns, v->rising ? weir__trunc_u64(SETTLE * weir__vegas2_expected_rtt(v)) : 0);

@@ -96,6 +96,7 @@ static double whole(struct vegas2 *v)
  * the change has had its effect. Where calls hinder each other, half of a limit is no low phase. */
 void weir__vegas2_set_limit(struct vegas2 *v, double target, const char *reason)
 {
+    weir__vegas2_take_put_off(v);
     double old = v->permits;
     double least = old / (v->phase == LOW_PHASE ? 2 * v->bend : 2);
     if (v->started_high && !v->verified_r0)

@@ -27,6 +27,20 @@ static void count_last(struct tally *tally, double dropped, double memory)
     count(tally, dropped);
 }
 
+/* The same for many calls, none of them dropped. */
+static void count_last_successes(struct tally *tally, double number, double memory)
+{
+    while (number > 0) {
+        if (tally->seen >= memory) {
+            tally->seen /= 2;
+            tally->dropped /= 2;
+        }
+        double fit = smaller(number, ceil(memory - tally->seen));
+        tally->seen += fit;
+        number -= fit;
+    }
+}
+
 static double share(const struct tally *tally)
 {
     return tally->seen > 0 ? tally->dropped / tally->seen : 0;
@@ -69,11 +83,12 @@ static void forget_edge(struct vegas2 *v)
 void weir__vegas2_window_without_loss(struct vegas2 *v)
 {
     struct losses *l = &v->losses;
+    weir__vegas2_take_put_off(v);
     if (l->moved.dropped > LOSS * l->moved.seen)
         return;
     if (l->lossy > 0 && v->permits >= l->lossy)
         forget_edge(v);
-    l->safe = fmax(l->safe, v->permits);
+    l->safe = larger(l->safe, v->permits);
 }
 
 /* Whether far more is dropped at this limit than was at lower ones. */
@@ -158,6 +173,10 @@ static bool even(const struct vegas2 *v)
 static void judge(struct vegas2 *v)
 {
     struct losses *l = &v->losses;
+    if (l->verdict.dropped <= 0) {
+        l->verdict = (struct tally){0};
+        return;
+    }
     double accepted = share(&l->usual) + LOSS;
     double noise = sqrt(accepted * (1 - accepted) / l->verdict.seen);
     if (share(&l->verdict) > accepted + LOSS_SIGNIFICANT * noise)
@@ -231,15 +250,40 @@ static void learn_from_cuts(struct vegas2 *v, double dropped)
 
 /* ---- outcomes ---- */
 
+void weir__vegas2_take_put_off(struct vegas2 *v)
+{
+    struct losses *l = &v->losses;
+    l->verdict.seen += l->put_off;
+    l->moved.seen += l->put_off_moved;
+    count_last_successes(&l->recent, l->put_off, RECENT);
+    if (v->permits <= l->safe)
+        count_last_successes(&l->below, l->put_off_moved, MEMORY);
+    l->put_off = 0;
+    l->put_off_moved = 0;
+    l->put_off_most = 0;
+}
+
+/* Outcomes after which there is a verdict. */
+static double outcomes_needed(const struct vegas2 *v)
+{
+    return larger(v->limit, 10);
+}
+
+/* How many calls may succeed before one of them decides something. */
+static uint32_t put_off_most(const struct vegas2 *v)
+{
+    const struct losses *l = &v->losses;
+    if (l->usual.seen > 0 || !l->decided || !l->served_known)
+        return 0;
+    double more = ceil(outcomes_needed(v) - l->verdict.seen);
+    return more > 1 ? (uint32_t)(more - 1) : 0;
+}
+
 /* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
-void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample)
+static void take_outcome(struct vegas2 *v, const weir_sample *sample)
 {
     struct losses *l = &v->losses;
     double dropped = sample->outcome == WEIR_DROPPED;
-    if (sample->start_ns < v->cut_ns) {
-        l->served += 1 - dropped;
-        return;
-    }
     bool tolerant = l->usual.seen > 0;
     if (!tolerant || even(v))
         count(&l->verdict, dropped);
@@ -255,6 +299,13 @@ void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample)
     }
     if (!l->served_known && (double)(v->now_ns - v->cut_ns) > 2 * v->rtt)
         go_on_from_served(v);
-    if (l->verdict.seen >= fmax(10, v->limit))
+    if (l->verdict.seen >= outcomes_needed(v))
         judge(v);
+}
+
+void weir__vegas2_take_outcome(struct vegas2 *v, const weir_sample *sample)
+{
+    weir__vegas2_take_put_off(v);
+    take_outcome(v, sample);
+    v->losses.put_off_most = put_off_most(v);
 }

@@ -18,13 +18,24 @@ static inline double clamp(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
+/* One instruction each, where fmax and fmin are calls of a function that minds NaN. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* R at the knee. Where calls hinder each other it is above the RTT of a drained downstream without any queue; and where
  * that is shorter than what passes until a thread runs, a queue as short as that costs nothing, but saves the
  * downstream from idling meanwhile. */
 static inline double knee_rtt(const struct vegas2 *v)
 {
-    double negligible = v->ceiling > 0 ? fmin(v->ceiling, NEGLIGIBLE_NS) : NEGLIGIBLE_NS;
-    return fmax(v->r0.value * v->bend, negligible);
+    double negligible = v->ceiling > 0 ? smaller(v->ceiling, NEGLIGIBLE_NS) : NEGLIGIBLE_NS;
+    return larger(v->r0.value * v->bend, negligible);
 }
 
 /* c, in permits. */
@@ -154,7 +165,25 @@ void weir__vegas2_after_trial_window(struct vegas2 *v, const struct verdict *w);
 /* ---- vegas2_loss.c ---- */
 
 /* Takes the outcome of a call in, and cuts the limit if too many are dropped. */
-void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample);
+void weir__vegas2_take_outcome(struct vegas2 *v, const weir_sample *sample);
+
+/* The same, but as long as all goes well the calls are taken in together, before somebody looks at the tallies or what
+ * they are of changes. */
+static inline void weir__vegas2_count_outcome(struct vegas2 *v, const weir_sample *sample)
+{
+    struct losses *l = &v->losses;
+    if (sample->start_ns < v->cut_ns) {
+        l->served += sample->outcome == WEIR_SUCCESS;
+    } else if (sample->outcome == WEIR_SUCCESS && l->put_off < l->put_off_most) {
+        l->put_off++;
+        l->put_off_moved += sample->start_ns >= v->moved_ns;
+    } else {
+        weir__vegas2_take_outcome(v, sample);
+    }
+}
+
+/* Takes those in that were put off. */
+void weir__vegas2_take_put_off(struct vegas2 *v);
 
 /* A window that fills the limit has closed: if nothing was dropped the downstream takes that many calls. */
 void weir__vegas2_window_without_loss(struct vegas2 *v);

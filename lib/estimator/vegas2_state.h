@@ -190,6 +190,10 @@ struct losses {
     double served;       /* calls that succeeded of those that began before the last cut */
     bool served_known;   /* they are all back, or there was no cut */
     struct tally usual;  /* what is dropped at any limit; none seen: nothing */
+
+    uint32_t put_off;       /* calls that succeeded, and are not in the tallies yet */
+    uint32_t put_off_moved; /* those of them that began since the limit moved */
+    uint32_t put_off_most;  /* the next one has to be taken in, and they with it, for it may decide something */
 };
 
 struct vegas2 {
