@@ -186,11 +186,14 @@ static void close_window(struct vegas2 *v)
 
 /* Samples that a window of a start needs. Those of the first one have to say themselves how much they vary. Where that
  * is a lot, a coarse R would end the start too soon as easily as too late. */
-static double samples_to_grow(const struct vegas2 *v, double mean)
+static double samples_to_grow(const struct vegas2 *v)
 {
     const struct window *sum = &v->window;
-    double own = larger(sum->rtt2 / sum->n / (mean * mean) - 1, 0);
-    double cv2 = v->windows == 0 ? own : v->cv2;
+    double cv2 = v->cv2;
+    if (v->windows == 0) {
+        double mean = sum->rtt / sum->n;
+        cv2 = larger(sum->rtt2 / sum->n / (mean * mean) - 1, 0);
+    }
     double precision = cv2 > QUIET && v->phase == STARTUP ? START_NOISY : STARTUP_PRECISION;
     return cv2 / (precision * precision);
 }
@@ -213,7 +216,7 @@ static bool low_window_complete(const struct vegas2 *v, double age)
 static bool window_overdue(const struct vegas2 *v, double age)
 {
     const struct window *sum = &v->window;
-    if (sum->n < OLD_SAMPLES || age * sum->n < 3 * sum->rtt)
+    if (sum->n < OLD_SAMPLES || (age <= OLD_NS && age * sum->n < 3.9 * patience(v) * sum->rtt))
         return false;
     double mean = sum->rtt / sum->n;
     return (sum->n >= FEWEST && age > 4 * patience(v) * mean) || age > larger(OLD_NS, OLD_RTTS * mean);
@@ -243,7 +246,7 @@ static bool window_complete(const struct vegas2 *v)
     if (sum->n < larger(v->limit / 2, fewest_to_decide(v)))
         return false;
     if (v->phase != HIGH_PHASE)
-        return sum->n >= samples_to_grow(v, sum->rtt / sum->n);
+        return sum->n >= samples_to_grow(v);
     if (v->grown > 0 || v->evidence >= v->enough)
         return sum->n >= v->cv2 / (GROWTH_PRECISION * GROWTH_PRECISION);
     return window_alarming(v);
