@@ -126,7 +126,12 @@ void weir__partitions_free(struct weir__partitions *partitions);
 int weir__partition_find(const struct weir__partitions *partitions, const char *name);
 
 /* Something comes to a partition, to wait or to be granted permits at once. */
-void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index);
+static inline void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
+        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
+}
 
 void weir__partition_join(struct weir__partitions *partitions, struct weir__unit *unit);
 /* The same for a line of jobs, which is empty then. */
@@ -145,7 +150,17 @@ bool weir__partition_goes_first(const struct weir__partitions *partitions, uint1
                                 uint32_t limit, bool held);
 
 /* Books permits that a partition gets, reserved or in flight. */
-void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight);
+static inline void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight)
+{
+    struct weir__partition *partition = &partitions->all[index];
+    partition->in_use += weight;
+    if (partitions->count == 1)
+        return;
+    if (partition->share > 0) { /* note:virtual-time */
+        partitions->virtual_now = partition->virtual_time;
+        partition->virtual_time += weight / partition->share;
+    }
+}
 
 /* Places of a queue of the given depth that a partition is guaranteed. */
 uint32_t weir__partition_places(const struct weir__partition *partition, uint32_t depth);
@@ -167,8 +182,26 @@ struct weir__flow {
     double throughput;       /* completions per second of the last period */
 };
 
+enum { WEIR__PERIOD_LEAST_NS = 100000000 };
+
+/* With the completion at end_ns counted: true when it closes the period. */
+bool weir__flow_close(struct weir__flow *flow, uint64_t end_ns);
+
 /* True when the sample closed a measuring period. */
-bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample);
+static inline bool weir__flow_measure(struct weir__flow *flow, const weir_sample *sample)
+{
+    if (sample->outcome != WEIR_SUCCESS)
+        return false; /* failures tell neither how fast nor how much the downstream works */
+    uint64_t end_ns = sample->start_ns + sample->rtt_ns;
+    if (flow->period_start_ns == 0)
+        flow->period_start_ns = sample->start_ns;
+    flow->count++;
+    flow->rtt_sum_ns += sample->rtt_ns;
+    flow->rtt_squares += (double)sample->rtt_ns * (double)sample->rtt_ns;
+    if (flow->throughput > 0 && end_ns < flow->period_start_ns + WEIR__PERIOD_LEAST_NS)
+        return false; /* most samples are spared a division */
+    return weir__flow_close(flow, end_ns);
+}
 
 /* A call takes longer than this less often than once in a hundred, unless its time varies wildly. */
 double weir__flow_slow_rtt_ns(const struct weir__flow *flow);

@@ -114,13 +114,6 @@ static struct weir__unit *next_submitter(struct weir__unit *unit)
     return unit;
 }
 
-void weir__partition_arrive(struct weir__partitions *partitions, uint16_t index)
-{
-    struct weir__partition *partition = &partitions->all[index];
-    if (partition->line.first == NULL && partition->virtual_time < partitions->virtual_now)
-        partition->virtual_time = partitions->virtual_now; /* note:virtual-time */
-}
-
 void weir__partition_join_line(struct weir__partitions *partitions, uint16_t index, struct weir__line *jobs)
 {
     struct weir__partition *partition = &partitions->all[index];
@@ -235,18 +228,6 @@ struct weir__unit *weir__partitions_next(const struct weir__partitions *partitio
         }
     }
     return next;
-}
-
-void weir__partition_use(struct weir__partitions *partitions, uint16_t index, uint32_t weight)
-{
-    struct weir__partition *partition = &partitions->all[index];
-    partition->in_use += weight;
-    if (partitions->count == 1)
-        return;
-    if (partition->share > 0) { /* note:virtual-time */
-        partitions->virtual_now = partition->virtual_time;
-        partition->virtual_time += weight / partition->share;
-    }
 }
 
 /* ---- room in the queue ---- */

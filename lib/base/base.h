@@ -62,7 +62,13 @@ void weir__free_pages(void *memory, size_t size);
 /* For a lock that is held for a fraction of a microsecond: who finds it taken spins a little and then gives up the
  * processor a few times before it sleeps. */
 void weir__mutex_init(pthread_mutex_t *mutex);
-void weir__mutex_lock(pthread_mutex_t *mutex);
+void weir__mutex_lock_taken(pthread_mutex_t *mutex);
+static inline void weir__mutex_lock(pthread_mutex_t *mutex)
+{
+    WEIR__DELAY();
+    if (pthread_mutex_trylock(mutex) != 0)
+        weir__mutex_lock_taken(mutex);
+}
 
 /* ---- park.c: one thread waits, any thread wakes it ---- */
 

@@ -9,12 +9,43 @@
 
 #include <weir/stats.h>
 
-/* ---- histogram.c ---- */
+/* ---- buckets ----
+ *
+ * Log-linear ones, after G. Tene's HdrHistogram: the highest bit of a time chooses the row, the next six the bucket in
+ * it. */
 
-unsigned weir__histogram_bucket(uint64_t ns);
+enum { WEIR__HISTOGRAM_BITS = 6, WEIR__HISTOGRAM_ROW = 1 << WEIR__HISTOGRAM_BITS };
+
+static inline unsigned weir__highest_bit(uint64_t value)
+{
+#if defined(__GNUC__)
+    return 63u - (unsigned)__builtin_clzll(value);
+#else
+    unsigned bit = 0;
+    while (value >>= 1)
+        bit++;
+    return bit;
+#endif
+}
+
+static inline unsigned weir__histogram_bucket(uint64_t ns)
+{
+    if (ns < WEIR__HISTOGRAM_ROW)
+        return (unsigned)ns;
+    unsigned shift = weir__highest_bit(ns) - WEIR__HISTOGRAM_BITS;
+    unsigned bucket = shift * WEIR__HISTOGRAM_ROW + (unsigned)(ns >> shift);
+    return bucket < WEIR_HISTOGRAM_BUCKETS ? bucket : WEIR_HISTOGRAM_BUCKETS - 1;
+}
 
 /* count durations of ns. */
-void weir__histogram_add(weir_histogram *histogram, uint64_t ns, uint64_t count);
+static inline void weir__histogram_add(weir_histogram *histogram, uint64_t ns, uint64_t count)
+{
+    histogram->count += count;
+    histogram->sum_ns += ns * count;
+    if (ns > histogram->max_ns)
+        histogram->max_ns = ns;
+    histogram->buckets[weir__histogram_bucket(ns)] += count;
+}
 
 struct weir__histograms {
     weir_histogram wait;
@@ -50,6 +81,8 @@ static inline uint64_t weir__stamp_age_ns(uint64_t stamp, uint64_t now_ns)
     uint64_t ns = stamp & ~(uint64_t)WEIR__STAMP_COUNT;
     return now_ns > ns ? now_ns - ns : 0;
 }
+
+/* ---- histogram.c ---- */
 
 /* A stamped job has run from start_ns to end_ns. */
 void weir__histograms_add_job(struct weir__histograms *histograms, uint64_t stamp, uint64_t start_ns, uint64_t end_ns);

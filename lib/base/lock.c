@@ -22,11 +22,10 @@ void weir__mutex_init(pthread_mutex_t *mutex)
 /* Where threads outnumber processors by far, the holder has most likely been preempted by the very thread that wants
  * the lock. If that one sleeps at the lock, every later unlock has to wake one, who finds it taken again: a convoy,
  * with several switches of context per turn. If it steps aside, the holder ends its turn. */
-void weir__mutex_lock(pthread_mutex_t *mutex)
+void weir__mutex_lock_taken(pthread_mutex_t *mutex)
 {
     enum { SPINS = 40, YIELDS = 4 };
-    WEIR__DELAY();
-    for (int i = 0; i < SPINS + YIELDS; i++) {
+    for (int i = 1; i < SPINS + YIELDS; i++) {
         if (pthread_mutex_trylock(mutex) == 0)
             return;
         if (i >= SPINS)

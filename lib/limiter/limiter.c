@@ -177,13 +177,6 @@ void weir__limiter_note_pinned(weir_limiter *limiter, uint64_t now_ns)
     limiter->pinned = pinned;
 }
 
-int weir__limiter_usable(const weir_limiter *limiter)
-{
-    if (limiter == NULL)
-        return EINVAL;
-    return limiter->fork_generation == weir__fork_generation() ? 0 : ECHILD;
-}
-
 int weir_limiter_destroy(weir_limiter *limiter)
 {
     if (limiter == NULL || limiter->backlog.owner != NULL)

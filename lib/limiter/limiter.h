@@ -12,6 +12,7 @@
  * own: it shares its limiter's, so that one critical section moves a job and its permit, and one snapshot shows both.
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,13 @@
  * Each turn of the estimator closes the pool's inbox, which then changes hands between processors twice. With very
  * short calls that took more time than all else when every 32 samples made a turn. */
 enum { WEIR__SAMPLES_ROOM = 16384, WEIR__SAMPLES_BATCH = 256 };
+
+/* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
+ * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago.
+ * Where very many are in flight a part of them is taken together: they come within that part of an RTT. */
+#define WEIR__SAMPLES_SHORT_NS UINT64_C(20000)
+#define WEIR__SAMPLES_BATCH_NS UINT64_C(100000)
+enum { WEIR__SAMPLES_PART = 16 };
 
 /* The pool behind a limiter: its jobs and blocked submitters stand in the limiter's lines among direct callers. The
  * functions are called under lock. */
@@ -165,7 +173,12 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
 void weir__limiter_free(weir_limiter *limiter);
 
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
-int weir__limiter_usable(const weir_limiter *limiter);
+static inline int weir__limiter_usable(const weir_limiter *limiter)
+{
+    if (limiter == NULL)
+        return EINVAL;
+    return limiter->fork_generation == weir__fork_generation() ? 0 : ECHILD;
+}
 
 /* Takes note of what the estimator says since now_ns: whether a bound holds it; lock held. */
 void weir__limiter_note_bounds(weir_limiter *limiter, uint64_t now_ns);
@@ -219,23 +232,47 @@ static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weig
 bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes);
 
 /* The same, and settles. */
-void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes);
+static inline void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
+{
+    const struct weir__partitions *partitions = &limiter->partitions;
+    if (partitions->queued + partitions->submitters + partitions->callers == 0)
+        return;
+    if (weir__limiter_hand_out(limiter, wakes))
+        limiter->backlog.settle(limiter->backlog.owner, wakes);
+}
+
+/* A weight above 1 goes out, or comes back. */
+void weir__limiter_weigh(struct weir__heavy *heavy, uint32_t weight, bool out);
 
 /* Puts weight permits of a partition to use, be they reserved or in flight; and the reverse. */
-void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight);
-void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t weight);
+static inline void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight)
+{
+    if (weight > 1)
+        weir__limiter_weigh(&limiter->heavy, weight, true);
+    weir__partition_use(&limiter->partitions, partition, weight);
+}
 
-/* Takes note of an ended call: its permits are free, its sample waits for the estimator. May drop the lock while the
- * sample buffer is full. */
-void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight);
-
-/* The same for one of several calls that share the permits, which are not free then. Keeps the lock: where there is no
- * room the sample is dropped, one of very many. */
-void weir__limiter_count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition);
+static inline void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t weight)
+{
+    if (weight > 1)
+        weir__limiter_weigh(&limiter->heavy, weight, false);
+    limiter->partitions.all[partition].in_use -= weight;
+}
 
 /* Counts how long a direct caller of a partition waited for its permits, or kept them. */
-void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns);
-void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns);
+static inline void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->wait, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->wait, ns, 1);
+}
+
+static inline void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns)
+{
+    weir__histogram_add(&limiter->histograms->rtt, ns, 1);
+    if (limiter->partitions.all[partition].histograms != NULL)
+        weir__histogram_add(&limiter->partitions.all[partition].histograms->rtt, ns, 1);
+}
 
 /* The same for a job, see histogram.h. */
 static inline void weir__limiter_count_job(weir_limiter *limiter, uint16_t partition, uint64_t stamp, uint64_t start_ns,
@@ -254,7 +291,22 @@ bool weir__limiter_weight_is_good(const weir_limiter *limiter, uint32_t weight);
 
 /* ---- samples.c; all with the lock held on entry and exit ---- */
 
-void weir__samples_put(weir_limiter *limiter, const weir_sample *sample);
+/* For a sample that finds none; drops the lock meanwhile. False: there will be none. */
+bool weir__samples_make_room(weir_limiter *limiter);
+
+/* Here, as all that each call goes through, for a sample that is built in memory word by word and copied at once costs
+ * as much as ten words: the copy waits for the stores. */
+static inline void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
+{
+    if (limiter->sample_count == WEIR__SAMPLES_ROOM && !weir__samples_make_room(limiter))
+        return; /* one of many less */
+    limiter->samples[limiter->sample_count++] = *sample;
+    bool is_part = limiter->sample_count >= limiter->in_flight / WEIR__SAMPLES_PART;
+    if (limiter->sample_count >= WEIR__SAMPLES_BATCH || limiter->partitions.callers != 0 ||
+        (sample->rtt_ns >= WEIR__SAMPLES_SHORT_NS && is_part) ||
+        sample->start_ns + sample->rtt_ns >= limiter->processed_ns + WEIR__SAMPLES_BATCH_NS)
+        limiter->pressing = true;
+}
 
 /* Whether the waiting samples should go to the estimator now. */
 static inline bool weir__samples_due(const weir_limiter *limiter)
@@ -266,6 +318,37 @@ static inline bool weir__samples_due(const weir_limiter *limiter)
  * feeds the waiting samples to the estimator, unless a thread is at it already, and applies the limits it answers with.
  * Drops the lock meanwhile, wakes and traces in between. True if it dropped the lock. */
 bool weir__samples_process(weir_limiter *limiter);
+
+/* ---- the end of a call; lock held ---- */
+
+/* True: it is one for the estimator. */
+static inline bool weir__limiter_book_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
+{
+    limiter->counters.ended[sample->outcome]++;
+    limiter->partitions.all[partition].ended[sample->outcome]++;
+    return sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns;
+}
+
+/* Takes note of an ended call: its permits are free, its sample waits for the estimator. May drop the lock while the
+ * sample buffer is full. */
+static inline void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition,
+                                     uint32_t weight)
+{
+    limiter->in_flight -= weight;
+    weir__limiter_unuse(limiter, partition, weight);
+    if (weir__limiter_book_end(limiter, sample, partition))
+        weir__samples_put(limiter, sample);
+}
+
+/* The same for one of several calls that share the permits, which are not free then. Keeps the lock: where there is no
+ * room the sample is dropped, one of very many. */
+static inline void weir__limiter_count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
+{
+    if (weir__limiter_book_end(limiter, sample, partition) && limiter->sample_count < WEIR__SAMPLES_ROOM)
+        weir__samples_put(limiter, sample);
+}
+
+/* ---- wakes ---- */
 
 /* Wakes who was decided, if anybody was; without the lock. */
 void weir__limiter_wake_all(weir_limiter *limiter, struct weir__wakes *wakes);

@@ -68,7 +68,7 @@ static unsigned highest_bit(uint32_t weight)
     return bit;
 }
 
-static void weigh(struct weir__heavy *heavy, uint32_t weight, bool out)
+void weir__limiter_weigh(struct weir__heavy *heavy, uint32_t weight, bool out)
 {
     unsigned bit = highest_bit(weight);
     heavy->count[bit] += out ? 1 : (uint32_t)-1;
@@ -80,20 +80,6 @@ static void weigh(struct weir__heavy *heavy, uint32_t weight, bool out)
     while (bit > 0 && heavy->count[bit] == 0)
         bit--;
     heavy->heaviest = heavy->greatest[bit];
-}
-
-void weir__limiter_use(weir_limiter *limiter, uint16_t partition, uint32_t weight)
-{
-    if (weight > 1)
-        weigh(&limiter->heavy, weight, true);
-    weir__partition_use(&limiter->partitions, partition, weight);
-}
-
-void weir__limiter_unuse(weir_limiter *limiter, uint16_t partition, uint32_t weight)
-{
-    if (weight > 1)
-        weigh(&limiter->heavy, weight, false);
-    limiter->partitions.all[partition].in_use -= weight;
 }
 
 /* The permits of one direct caller; returns how many are out then. */
@@ -134,37 +120,6 @@ bool weir__limiter_hand_out(weir_limiter *limiter, struct weir__wakes *wakes)
     return served;
 }
 
-void weir__limiter_dispatch(weir_limiter *limiter, struct weir__wakes *wakes)
-{
-    const struct weir__partitions *partitions = &limiter->partitions;
-    if (partitions->queued + partitions->submitters + partitions->callers == 0)
-        return;
-    if (weir__limiter_hand_out(limiter, wakes))
-        limiter->backlog.settle(limiter->backlog.owner, wakes);
-}
-
-/* True: it is one for the estimator. */
-static bool count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
-{
-    limiter->counters.ended[sample->outcome]++;
-    limiter->partitions.all[partition].ended[sample->outcome]++;
-    return sample->outcome != WEIR_IGNORE && limiter->frozen == 0 && sample->start_ns >= limiter->thaw_ns;
-}
-
-void weir__limiter_count_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition)
-{
-    if (count_end(limiter, sample, partition) && limiter->sample_count < WEIR__SAMPLES_ROOM)
-        weir__samples_put(limiter, sample);
-}
-
-void weir__limiter_end(weir_limiter *limiter, const weir_sample *sample, uint16_t partition, uint32_t weight)
-{
-    limiter->in_flight -= weight;
-    weir__limiter_unuse(limiter, partition, weight);
-    if (count_end(limiter, sample, partition))
-        weir__samples_put(limiter, sample);
-}
-
 void weir__limiter_wake_all(weir_limiter *limiter, struct weir__wakes *wakes)
 {
     weir__wakes_callers(wakes);
@@ -174,20 +129,6 @@ void weir__limiter_wake_all(weir_limiter *limiter, struct weir__wakes *wakes)
         weir__unpark(wakes->keeper);
     if (wakes->start_worker || wakes->start_keeper)
         limiter->backlog.after(limiter->backlog.owner, wakes);
-}
-
-void weir__limiter_count_wait(weir_limiter *limiter, uint16_t partition, uint64_t ns)
-{
-    weir__histogram_add(&limiter->histograms->wait, ns, 1);
-    if (limiter->partitions.all[partition].histograms != NULL)
-        weir__histogram_add(&limiter->partitions.all[partition].histograms->wait, ns, 1);
-}
-
-void weir__limiter_count_rtt(weir_limiter *limiter, uint16_t partition, uint64_t ns)
-{
-    weir__histogram_add(&limiter->histograms->rtt, ns, 1);
-    if (limiter->partitions.all[partition].histograms != NULL)
-        weir__histogram_add(&limiter->partitions.all[partition].histograms->rtt, ns, 1);
 }
 
 /* ---- acquire ---- */

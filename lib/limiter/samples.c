@@ -15,13 +15,6 @@
 
 #define WALL_REFRESH_NS UINT64_C(5000000000)
 
-/* A burst of very short calls is taken in batches, for each turn of the estimator costs two turns of the lock. Nobody
- * notices: only calls shorter than this wait, never while a caller waits, nor when the last turn is this long ago.
- * Where very many are in flight a part of them is taken together: they come within that part of an RTT. */
-#define SHORT_RTT_NS UINT64_C(20000)
-#define BATCH_NS     UINT64_C(100000)
-enum { IN_FLIGHT_PART = 16 };
-
 /* Batches that one thread feeds before it goes back to its own work. What has come meanwhile is fed by the next call
  * that ends: who waits for a permit waits for one of those anyway. */
 enum { TURNS = 16 };
@@ -44,10 +37,10 @@ static bool is_own(const weir_limiter *limiter)
     return limiter->estimating && pthread_equal(limiter->estimating_thread, pthread_self()) != 0;
 }
 
-void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
+bool weir__samples_make_room(weir_limiter *limiter)
 {
-    if (limiter->sample_count == WEIR__SAMPLES_ROOM && is_own(limiter))
-        return; /* one of many less */
+    if (is_own(limiter))
+        return false;
     while (limiter->sample_count == WEIR__SAMPLES_ROOM) {
         if (weir__samples_process(limiter))
             continue;
@@ -58,12 +51,7 @@ void weir__samples_put(weir_limiter *limiter, const weir_sample *sample)
         (void)weir__limiter_wait(limiter, &caller, WEIR_FOREVER);
         weir__caller_destroy(&caller);
     }
-    limiter->samples[limiter->sample_count++] = *sample;
-    bool is_part = limiter->sample_count >= limiter->in_flight / IN_FLIGHT_PART;
-    if (limiter->sample_count >= WEIR__SAMPLES_BATCH || limiter->partitions.callers != 0 ||
-        (sample->rtt_ns >= SHORT_RTT_NS && is_part) ||
-        sample->start_ns + sample->rtt_ns >= limiter->processed_ns + BATCH_NS)
-        limiter->pressing = true;
+    return true;
 }
 
 /* ---- by the estimating thread, without the lock ---- */
