@@ -17,8 +17,9 @@ static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct weir__fork_lock *registry; /* guarded by registry_mutex; the newest first */
 static uint64_t last_id;                 /* guarded by registry_mutex */
 
-/* atomic, relaxed: it changes only in a fork child, while that process has a single thread */
-atomic_uint weir__forks;
+/* atomic, relaxed: it changes only in a fork child, while that process has a single thread. It begins a cache line, for
+ * every submit reads it, and where the library is linked statically a variable of the program might lie before it. */
+_Alignas(64) atomic_uint weir__forks;
 
 /* Whether forks are watched: no, yes, or the process whose thread is about to arrange for it. Not a pthread_once: that
  * would keep a failure for ever, and memory is short for a while only. */
