@@ -263,6 +263,25 @@ START_TEST(fractions_round_trip)
 }
 END_TEST
 
+/* Any text, short or long, with or without a point, is read as the number that lies nearest. */
+START_TEST(reals_are_the_nearest)
+{
+    uint64_t seed = weir_test_seed();
+    for (unsigned i = 0; i < 20000; i++) {
+        char text[24];
+        size_t length = 1 + weir_test_random(&seed) % (sizeof text - 1);
+        size_t point = 1 + weir_test_random(&seed) % length;
+        for (size_t at = 0; at < length; at++)
+            text[at] = (char)(at == point && at + 1 < length ? '.' : '0' + (int)(weir_test_random(&seed) % 10));
+        double value = -1;
+        char copy[sizeof text + 1] = {0};
+        memcpy(copy, text, length);
+        if (!weir__parse_real(text, length, &value) || value != strtod(copy, NULL))
+            ck_abort_msg("%s was read as %a", copy, value);
+    }
+}
+END_TEST
+
 /* A locale with a decimal comma changes neither what is read nor what is printed. Skipped where there is none. */
 START_TEST(locale_does_not_matter)
 {
@@ -273,6 +292,8 @@ START_TEST(locale_does_not_matter)
         found = setlocale(LC_ALL, names[i]) != NULL;
     weir_config config = weir_test_defaults();
     ck_assert(weir_config_set(&config, "BACKOFF_RATIO", "0.75") == 0 && config.backoff_ratio == 0.75);
+    ck_assert(weir_config_set(&config, "SMOOTHING", "0.12345678901234567") == 0 &&
+              config.smoothing == 0.12345678901234567);
     ck_assert_int_eq(weir_config_set(&config, "BACKOFF_RATIO", "0,75"), EINVAL);
     weir_test_assert_printed(&config, "BACKOFF_RATIO", "0.75", "set");
     (void)setlocale(LC_ALL, "C");
@@ -305,6 +326,7 @@ int main(void)
     tcase_add_test(tests, documented_defaults);
     tcase_add_test(tests, values_of_text);
     tcase_add_test(tests, fractions_round_trip);
+    tcase_add_test(tests, reals_are_the_nearest);
     tcase_add_test(tests, locale_does_not_matter);
     tcase_add_test(tests, print_to_a_full_device);
     suite_add_tcase(suite, tests);

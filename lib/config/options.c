@@ -497,7 +497,8 @@ int weir__config_import(weir_config *full, const weir_config *given)
             return EINVAL;
         }
     }
-    (void)weir_config_init(full);
+    if (size < sizeof *full)
+        (void)weir_config_init(full);
     memcpy(full, given, size < sizeof *full ? size : sizeof *full);
     full->size = sizeof *full;
     full->origin[sizeof full->origin - 1] = 0; /* ends the pool's name, whatever the program left there */

@@ -7,6 +7,7 @@
 #include "config/config.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +116,48 @@ static const char *parse_size(const char *text, uint64_t *bytes)
     return NULL;
 }
 
+/* Digits with a point among them, of which double holds all as a whole number, and so the power of ten to divide by:
+ * the quotient is the nearest number there is. */
+static double parse_short_real(const char *text, size_t length)
+{
+    double digits = 0;
+    double divisor = 1;
+    bool is_fraction = false;
+    for (size_t i = 0; i < length; i++) {
+        if (!is_digit(text[i])) {
+            is_fraction = true;
+            continue;
+        }
+        digits = digits * 10 + (text[i] - '0');
+        if (is_fraction)
+            divisor *= 10;
+    }
+    return digits / divisor;
+}
+
+/* strtod rounds correctly but wants the locale's point, which no thread-safe call tells; printing shows it. */
+static bool parse_long_real(const char *text, size_t length, size_t whole, double *value)
+{
+    char probe[16];
+    char number[WEIR__VALUE_SIZE];
+    size_t fraction = whole < length ? whole + 1 : whole;
+    int probed = snprintf(probe, sizeof probe, "%.1f", 0.5);
+    if (probed < 3 || probed >= (int)sizeof probe)
+        return false;
+    int printed = snprintf(number, sizeof number, "%.*s%.*s%.*s", (int)whole, text, whole < length ? probed - 2 : 0,
+                           probe + 1, (int)(length - fraction), text + fraction);
+    if (length >= sizeof number || printed < 0 || printed >= (int)sizeof number)
+        return false;
+    int saved_errno = errno;
+    char *rest;
+    *value = strtod(number, &rest);
+    errno = saved_errno;
+    return *rest == '\0';
+}
+
 bool weir__parse_real(const char *text, size_t length, double *value)
 {
+    enum { SHORT = 16 }; /* 15 digits and the point; with x87 a quotient is rounded twice */
     size_t whole = 0;
     while (whole < length && is_digit(text[whole]))
         whole++;
@@ -127,21 +168,10 @@ bool weir__parse_real(const char *text, size_t length, double *value)
     if (whole == 0 || end != length || (whole < length && (text[whole] != '.' || end == fraction)))
         return false;
 
-    /* strtod rounds correctly but wants the locale's point, which no thread-safe call tells; printing shows it. */
-    char probe[16];
-    char number[WEIR__VALUE_SIZE];
-    int probed = snprintf(probe, sizeof probe, "%.1f", 0.5);
-    if (probed < 3 || probed >= (int)sizeof probe)
-        return false;
-    int printed = snprintf(number, sizeof number, "%.*s%.*s%.*s", (int)whole, text, whole < length ? probed - 2 : 0,
-                           probe + 1, (int)(end - fraction), text + fraction);
-    if (length >= sizeof number || printed < 0 || printed >= (int)sizeof number)
-        return false;
-    int saved_errno = errno;
-    char *rest;
-    *value = strtod(number, &rest);
-    errno = saved_errno;
-    return *rest == '\0';
+    if (length > SHORT || (length == SHORT && whole == length) || FLT_EVAL_METHOD != 0)
+        return parse_long_real(text, length, whole, value);
+    *value = parse_short_real(text, length);
+    return true;
 }
 
 static bool is_name_character(char c)

@@ -52,17 +52,21 @@ static int add_histograms(weir_limiter *limiter)
     return limiter->histograms != NULL ? 0 : ENOMEM;
 }
 
+enum { SAMPLES_BYTES = 2 * WEIR__SAMPLES_ROOM * sizeof(weir_sample) };
+
 static int allocate_samples(weir_limiter *limiter)
 {
-    limiter->samples = weir__allocate_pages(WEIR__SAMPLES_ROOM * sizeof *limiter->samples);
-    limiter->other_samples = weir__allocate_pages(WEIR__SAMPLES_ROOM * sizeof *limiter->other_samples);
-    return limiter->samples != NULL && limiter->other_samples != NULL ? 0 : ENOMEM;
+    limiter->all_samples = weir__allocate_pages(SAMPLES_BYTES);
+    if (limiter->all_samples == NULL)
+        return ENOMEM;
+    limiter->samples = limiter->all_samples;
+    limiter->other_samples = limiter->all_samples + WEIR__SAMPLES_ROOM;
+    return 0;
 }
 
 static void free_parts(weir_limiter *limiter)
 {
-    weir__free_pages(limiter->samples, WEIR__SAMPLES_ROOM * sizeof *limiter->samples);
-    weir__free_pages(limiter->other_samples, WEIR__SAMPLES_ROOM * sizeof *limiter->other_samples);
+    weir__free_pages(limiter->all_samples, SAMPLES_BYTES);
     weir_estimator_destroy(limiter->estimator);
     weir__partitions_free(&limiter->partitions);
     weir__free_pages(limiter->histograms, sizeof *limiter->histograms);

@@ -118,6 +118,7 @@ struct weir_limiter {
     struct weir__live *live;             /* guarded by lock: NULL without STATS_DIR */
     uint64_t changed_ns;                 /* guarded by lock: when the estimate did so last, or the creation */
 
+    weir_sample *all_samples;       /* immutable after create: room for what the next two point to */
     weir_sample *samples;           /* guarded by lock: where the next one goes */
     weir_sample *other_samples;     /* owner: the estimating thread; in turns with the former */
     uint32_t sample_count;          /* guarded by lock */

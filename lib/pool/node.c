@@ -62,10 +62,13 @@ static size_t size_of(unsigned kind)
 }
 
 /* Has the kernel provide the pages at once: one by one, at their first use, they cost a submit several times as much.
- */
+ * For one or two it is not worth the call. */
 static void populate(struct weir__block *block)
 {
 #ifdef MADV_POPULATE_WRITE
+    enum { FEW_BYTES = 16384 };
+    if (block->bytes < FEW_BYTES)
+        return;
     int saved_errno = errno;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = ((uintptr_t)block + page - 1) & ~(page - 1);
