@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir.h>
+
 #include "peers.h"
 
 /* Every section interleaves its measurements: each round goes once through all rows and peers, so that what the machine
@@ -325,6 +327,41 @@ static void gate_section(void)
     }
 }
 
+/* ---- the estimator ---- */
+
+static void update_of(const void *what, double *figures)
+{
+    struct update update;
+    measure_update(*(const uint32_t *)what, &update);
+    figures[0] = update.ns;
+    figures[1] = update.mallocs;
+}
+
+static void update_section(void)
+{
+    static const uint32_t algorithms[] = {WEIR_VEGAS2, WEIR_GRADIENT2, WEIR_VEGAS, WEIR_AIMD, WEIR_FIXED};
+    static const char *const names[] = {"vegas2", "gradient2", "vegas", "aimd", "fixed"};
+    enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
+    static struct series time[ALGORITHMS];
+    static struct series mallocs[ALGORITHMS];
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < ALGORITHMS; i++) {
+            double figures[2];
+            if (!cell_run(update_of, &algorithms[i], figures, 2))
+                continue;
+            series_add(&time[i], figures[0]);
+            series_add(&mallocs[i], figures[1]);
+        }
+    }
+    (void)printf("\nAn update of the estimator\n%-30s        time     mallocs\n", "");
+    for (unsigned i = 0; i < ALGORITHMS; i++) {
+        (void)printf("%-30s", names[i]);
+        report_cell(UNIT_NS, &time[i]);
+        report_cell(UNIT_NUMBER, &mallocs[i]);
+        (void)printf("\n");
+    }
+}
+
 /* ---- how cost grows ---- */
 
 struct scale_cell {
@@ -394,7 +431,7 @@ static void scale_section(void)
 static void usage(int status)
 {
     (void)fprintf(status == 0 ? stdout : stderr, "peers [--quick] [--rounds N] [--plots DIRECTORY] [--only SECTION]\n"
-                                                 "sections: throughput ping cost life gate scale\n");
+                                                 "sections: throughput ping cost life gate update scale\n");
     exit(status);
 }
 
@@ -441,6 +478,8 @@ int main(int argc, char **argv)
         life_section();
     if (wanted("gate"))
         gate_section();
+    if (wanted("update"))
+        update_section();
     if (wanted("scale"))
         scale_section();
     if (only == NULL)

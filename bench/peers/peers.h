@@ -115,6 +115,14 @@ extern const char *const gate_names[GATES];
 /* ns per acquire and release, of the whole process's time, by threads that share the permits. */
 double measure_gate(enum gate gate, unsigned threads, unsigned permits);
 
+/* ---- update.c: the estimator alone ---- */
+
+struct update {
+    double ns;      /* per sample */
+    double mallocs; /* per sample */
+};
+void measure_update(uint32_t algorithm, struct update *result);
+
 /* ---- scale.c: weir alone ---- */
 
 struct scale {

@@ -18,6 +18,7 @@ bench_peers_peers_SOURCES = \
 	bench/peers/peers.h \
 	bench/peers/process.c \
 	bench/peers/report.c \
+	bench/peers/update.c \
 	bench/peers/workload.c
 if WITH_THPOOL
 bench_peers_peers_SOURCES += bench/peers/peer_thpool.c
