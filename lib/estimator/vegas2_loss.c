@@ -31,6 +31,10 @@ static void count_last(struct tally *tally, double dropped, double memory)
 static void count_last_successes(struct tally *tally, double number, double memory)
 {
     while (number > 0) {
+        if (tally->seen + number <= memory) {
+            tally->seen += number;
+            return;
+        }
         if (tally->seen >= memory) {
             tally->seen /= 2;
             tally->dropped /= 2;
@@ -253,6 +257,9 @@ static void learn_from_cuts(struct vegas2 *v, double dropped)
 void weir__vegas2_take_put_off(struct vegas2 *v)
 {
     struct losses *l = &v->losses;
+    l->put_off_most = 0;
+    if (l->put_off == 0)
+        return;
     l->verdict.seen += l->put_off;
     l->moved.seen += l->put_off_moved;
     count_last_successes(&l->recent, l->put_off, RECENT);
@@ -260,7 +267,6 @@ void weir__vegas2_take_put_off(struct vegas2 *v)
         count_last_successes(&l->below, l->put_off_moved, MEMORY);
     l->put_off = 0;
     l->put_off_moved = 0;
-    l->put_off_most = 0;
 }
 
 /* Outcomes after which there is a verdict. */
@@ -275,8 +281,9 @@ static uint32_t put_off_most(const struct vegas2 *v)
     const struct losses *l = &v->losses;
     if (l->usual.seen > 0 || !l->decided || !l->served_known)
         return 0;
-    double more = ceil(outcomes_needed(v) - l->verdict.seen);
-    return more > 1 ? (uint32_t)(more - 1) : 0;
+    double more = outcomes_needed(v) - l->verdict.seen;
+    uint32_t whole = more > 0 ? (uint32_t)more : 0;
+    return whole > 0 && more <= whole ? whole - 1 : whole;
 }
 
 /* Dropped calls say nothing about the RTT: a downstream that fails in 2 ms is not a fast one. */
