@@ -226,6 +226,8 @@ int weir__limiter_check_greatest(const weir_config *config, const struct weir__b
 static inline bool weir__limiter_fits(const weir_limiter *limiter, uint32_t weight)
 {
     uint64_t out = (uint64_t)limiter->in_flight + limiter->backlog.reserved;
+    if (out + weight <= limiter->limit) /* no ceiling is lower */
+        return true;
     return out + weight <= weir__limiter_ceiling(limiter) || out == 0;
 }
 

@@ -26,22 +26,6 @@ struct weir__block {
     _Alignas(max_align_t) unsigned char nodes[];
 };
 
-static unsigned index_of(unsigned kind)
-{
-    return kind == WEIR__COPY ? 1 : 0;
-}
-
-struct weir__unit *weir__node_take(struct weir__nodes *nodes, enum weir__job_kind kind)
-{
-    unsigned index = index_of(kind);
-    struct weir__unit *node = nodes->free[index];
-    if (node != NULL) {
-        nodes->free[index] = node->next;
-        nodes->count[index]--;
-    }
-    return node;
-}
-
 void weir__nodes_exchange(struct weir__nodes *pools, struct weir__nodes *inboxes)
 {
     for (unsigned index = 0; index < 2; index++) {
@@ -114,7 +98,7 @@ struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t coun
 
 void weir__block_adopt(weir_pool *pool, struct weir__block *block)
 {
-    unsigned index = index_of(block->kind);
+    unsigned index = weir__node_index(block->kind);
     node_at(block, block->count - 1)->next = pool->nodes.free[index];
     pool->nodes.free[index] = node_at(block, 0);
     pool->nodes.count[index] += block->count;
@@ -126,16 +110,8 @@ void weir__block_adopt(weir_pool *pool, struct weir__block *block)
 uint32_t weir__block_next(const weir_pool *pool, enum weir__job_kind kind)
 {
     uint32_t most = kind == WEIR__COPY ? MOST_COPIES_AT_ONCE : MOST_AT_ONCE;
-    uint32_t count = pool->node_count[index_of(kind)];
+    uint32_t count = pool->node_count[weir__node_index(kind)];
     return count < most ? count : most;
-}
-
-void weir__node_return(weir_pool *pool, struct weir__unit *node)
-{
-    unsigned index = index_of(node->kind);
-    node->next = pool->nodes.free[index];
-    pool->nodes.free[index] = node;
-    pool->nodes.count[index]++;
 }
 
 int weir__nodes_reserve(weir_pool *pool)

@@ -14,11 +14,6 @@ enum { GREATEST_MAX_LIMIT = 65536 };
 
 #define READMISSION_NS UINT64_C(1000000) /* a hundred of the longest jobs that count as short: note:readmission */
 
-int weir__pool_usable(const weir_pool *pool)
-{
-    return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
-}
-
 /* In a fork child: large copied arguments of jobs that the parent runs. Callers and submitters lie on stacks that the
  * child may have used again, so no link is followed into one: jobs stand before submitters; where direct callers stand
  * among them, the copies are left to the end of the process. */

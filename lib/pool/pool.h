@@ -263,7 +263,10 @@ struct weir__current {
 extern _Thread_local struct weir__current weir__current;
 
 /* 0, EINVAL (NULL), or ECHILD in a fork child. */
-int weir__pool_usable(const weir_pool *pool);
+static inline int weir__pool_usable(const weir_pool *pool)
+{
+    return pool == NULL ? EINVAL : weir__limiter_usable(pool->limiter);
+}
 
 static inline bool weir__pool_is_mine(const weir_pool *pool)
 {
@@ -323,14 +326,35 @@ void weir__pool_exit(void *pool);
 
 /* ---- node.c; lock held ---- */
 
+/* In which store those of a kind are. */
+static inline unsigned weir__node_index(unsigned kind)
+{
+    return kind == WEIR__COPY ? 1 : 0;
+}
+
 /* A free node of the kind, or NULL. */
-struct weir__unit *weir__node_take(struct weir__nodes *nodes, enum weir__job_kind kind);
+static inline struct weir__unit *weir__node_take(struct weir__nodes *nodes, enum weir__job_kind kind)
+{
+    unsigned index = weir__node_index(kind);
+    struct weir__unit *node = nodes->free[index];
+    if (node != NULL) {
+        nodes->free[index] = node->next;
+        nodes->count[index]--;
+    }
+    return node;
+}
 
 /* Gives the inbox the greater of the two stores. */
 void weir__nodes_exchange(struct weir__nodes *pools, struct weir__nodes *inboxes);
 
 /* Gives a node back. */
-void weir__node_return(weir_pool *pool, struct weir__unit *node);
+static inline void weir__node_return(weir_pool *pool, struct weir__unit *node)
+{
+    unsigned index = weir__node_index(node->kind);
+    node->next = pool->nodes.free[index];
+    pool->nodes.free[index] = node;
+    pool->nodes.count[index]++;
+}
 
 /* Allocates a block of nodes, without the lock, of the size that the other function says; takes it in. */
 struct weir__block *weir__block_allocate(enum weir__job_kind kind, uint32_t count);
