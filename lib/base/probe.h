@@ -22,12 +22,37 @@ void weir__probe_shed(const char *name, uint16_t partition, uint32_t queued);
 void weir__probe_limit(const char *name, uint32_t old_limit, uint32_t new_limit, const char *reason);
 void weir__probe_phase(const char *name, const char *old_phase, const char *new_phase);
 #else
-#define weir__probe_submit(name_, fn_, error_)         ((void)(fn_))
-#define weir__probe_start(name_, fn_, in_flight_)      ((void)0)
-#define weir__probe_end(name_, fn_, rtt_ns_, outcome_) ((void)0)
-#define weir__probe_shed(name_, partition_, queued_)   ((void)0)
-#define weir__probe_limit(name_, old_, new_, reason_)  ((void)0)
-#define weir__probe_phase(name_, old_, new_)           ((void)0)
+/* Functions, for they take note of their arguments: a variable that is there for a probe only is used without probes,
+ * too. */
+static inline void weir__probe_submit(const char *name, uintptr_t fn, int error)
+{
+    (void)name, (void)fn, (void)error;
+}
+
+static inline void weir__probe_start(const char *name, uintptr_t fn, uint32_t in_flight)
+{
+    (void)name, (void)fn, (void)in_flight;
+}
+
+static inline void weir__probe_end(const char *name, uintptr_t fn, uint64_t rtt_ns, uint32_t outcome)
+{
+    (void)name, (void)fn, (void)rtt_ns, (void)outcome;
+}
+
+static inline void weir__probe_shed(const char *name, uint16_t partition, uint32_t queued)
+{
+    (void)name, (void)partition, (void)queued;
+}
+
+static inline void weir__probe_limit(const char *name, uint32_t old_limit, uint32_t new_limit, const char *reason)
+{
+    (void)name, (void)old_limit, (void)new_limit, (void)reason;
+}
+
+static inline void weir__probe_phase(const char *name, const char *old_phase, const char *new_phase)
+{
+    (void)name, (void)old_phase, (void)new_phase;
+}
 #endif
 
 #endif
