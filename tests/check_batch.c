@@ -4,11 +4,16 @@
 /* Short jobs that a worker has taken together: whatever becomes of the first, the others are as good as queued. In most
  * tests the first waits at a gate while the pool takes it for short. */
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "limiter/limiter.h"
 #include "pool/pool.h"
+#include "stats/live_file.h"
 #include "pool_support.h"
 
 enum { FOLLOWERS = 40, SHORT_NS = 100 };
@@ -33,20 +38,25 @@ struct stuck {
 };
 
 /* fn(arg) comes first, the followers stand behind it, many of them in its batch. */
-static void begin(struct stuck *stuck, uint32_t limit, weir_fn *fn, void *arg)
+static void queue(struct stuck *stuck, weir_fn *fn, void *arg)
 {
-    weir_config config = weir_test_fixed(2, 4096);
-    config.min_limit = 1;
-    config.initial_limit = limit;
-    stuck->pool = weir_test_pool_of(&config);
     atomic_init(&stuck->ran, 0);
-    weir_test_gate_init(&stuck->gate);
     ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
     ck_assert_int_eq(weir_pool_submit(stuck->pool, fn, arg), 0);
     for (int i = 0; i < FOLLOWERS; i++)
         ck_assert_int_eq(weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran), 0);
     weir_test_take_jobs_for(stuck->pool, SHORT_NS);
     ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+}
+
+static void begin(struct stuck *stuck, uint32_t limit, weir_fn *fn, void *arg)
+{
+    weir_config config = weir_test_fixed(2, 4096);
+    config.min_limit = 1;
+    config.initial_limit = limit;
+    stuck->pool = weir_test_pool_of(&config);
+    weir_test_gate_init(&stuck->gate);
+    queue(stuck, fn, arg);
 }
 
 static void begin_at_gate(struct stuck *stuck, uint32_t limit)
@@ -80,29 +90,155 @@ START_TEST(figures_know_of_them)
 }
 END_TEST
 
+enum { BEFORE = 5 }; /* so many end before the one that hangs */
+
+/* Of FOLLOWERS all but one count, one in the middle of a batch stops at the gate. One worker. */
+static void begin_in_the_middle(struct stuck *stuck, const weir_config *config)
+{
+    stuck->pool = weir_test_pool_of(config);
+    atomic_init(&stuck->ran, 0);
+    weir_test_gate_init(&stuck->gate);
+    ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
+    for (int i = 0; i < FOLLOWERS; i++)
+        ck_assert_int_eq(i == BEFORE ? weir_pool_submit(stuck->pool, weir_test_pass, &stuck->gate)
+                                     : weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran),
+                         0);
+    weir_test_take_jobs_for(stuck->pool, SHORT_NS);
+    ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck->gate) == 1);
+    ck_assert_uint_ge(in_batches(stuck->pool), 2);
+}
+
 /* Those that ended before the one that hangs are told as ended, their permits and samples come back. */
 START_TEST(ended_ones_are_booked)
 {
     struct stuck stuck;
     weir_config config = weir_test_fixed(1, 4096);
-    stuck.pool = weir_test_pool_of(&config);
-    atomic_init(&stuck.ran, 0);
-    weir_test_gate_init(&stuck.gate);
-    ck_assert_int_eq(weir_pool_pause(stuck.pool), 0);
-    for (int i = 0; i < FOLLOWERS; i++)
-        ck_assert_int_eq(i == 5 ? weir_pool_submit(stuck.pool, weir_test_pass, &stuck.gate)
-                                : weir_pool_submit(stuck.pool, weir_test_count, &stuck.ran),
-                         0);
-    weir_test_take_jobs_for(stuck.pool, SHORT_NS);
-    ck_assert_int_eq(weir_pool_resume(stuck.pool), 0);
-    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
-    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    begin_in_the_middle(&stuck, &config);
     weir_stats stats = weir_test_stats(stuck.pool);
-    ck_assert_uint_eq(stats.succeeded, 5);
+    ck_assert_uint_eq(stats.succeeded, BEFORE);
     ck_assert_uint_eq(stats.running, 1);
-    ck_assert_uint_eq(stats.queued, FOLLOWERS - 6);
+    ck_assert_uint_eq(stats.queued, FOLLOWERS - BEFORE - 1);
     end(&stuck);
     ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS - 1);
+}
+END_TEST
+
+/* Submits as the number says; what it returns. None of them waits. */
+static int submit_by(unsigned way, struct stuck *stuck, weir_job *job)
+{
+    switch (way) {
+    case 0:
+        return weir_pool_trysubmit(stuck->pool, weir_test_count, &stuck->ran);
+    case 1:
+        return weir_pool_timedsubmit(stuck->pool, weir_test_count, &stuck->ran, 0);
+    case 2:
+        return weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran);
+    case 3:
+        return weir_job_trysubmit(stuck->pool, job);
+    default:
+        return weir_pool_trysubmit_copy(stuck->pool, weir_test_nothing, &way, sizeof way);
+    }
+}
+enum { WAYS = 5 };
+
+/* At the ceiling by what the pool has booked, with places by what has begun: whoever looks for one finds all of them,
+ * and none beyond. */
+START_TEST(begun_ones_hold_no_place)
+{
+    struct stuck stuck;
+    weir_job jobs[BEFORE + 1];
+    weir_config config = weir_test_fixed(1, FOLLOWERS);
+    begin_in_the_middle(&stuck, &config);
+    stuck.pool->pace.job_ns = 1000000; /* nobody is let in by the clock */
+    for (int i = 0; i <= BEFORE; i++) {
+        jobs[i] = (weir_job)WEIR_JOB_INIT(weir_test_count, &stuck.ran);
+        ck_assert_int_eq(submit_by((unsigned)_i, &stuck, &jobs[i]), 0);
+    }
+    ck_assert_int_eq(weir_pool_trysubmit(stuck.pool, weir_test_count, &stuck.ran), EAGAIN);
+    ck_assert_uint_eq(stuck.pool->counters.blocked, 0);
+    end(&stuck);
+}
+END_TEST
+
+/* What another process reads of the pool: 0 if it is as it should be. */
+static int read_live(void *arg)
+{
+    const char *directory = arg;
+    struct weir__record *records = NULL;
+    size_t count = 0;
+    unsigned odd = 0;
+    int code = 1;
+    if (weir__live_read(directory, &records, &count, &odd) == 0 && count == 1)
+        code = records[0].figures[WEIR__FIGURE_SUCCEEDED] == BEFORE &&
+                       records[0].figures[WEIR__FIGURE_QUEUED] == FOLLOWERS - BEFORE
+                   ? 0
+                   : 2;
+    free(records);
+    weir_test_end_unseen(code);
+    return code;
+}
+
+/* The same in the live file, which a submit brings up to date. */
+START_TEST(live_file_knows_of_them)
+{
+    char directory[] = "/tmp/weir-test-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    struct stuck stuck;
+    weir_config config = weir_test_fixed(1, 4096);
+    config.stats_dir = directory;
+    begin_in_the_middle(&stuck, &config);
+    struct timespec pause = {.tv_nsec = 30000000}; /* a submit stores what was stored 20 ms ago */
+    (void)nanosleep(&pause, NULL);
+    ck_assert_int_eq(weir_pool_submit(stuck.pool, weir_test_count, &stuck.ran), 0);
+    ck_assert_int_eq(weir_test_in_child(read_live, directory), 0);
+    end(&stuck);
+    (void)rmdir(directory);
+}
+END_TEST
+
+/* Two workers sleep, one permit is left. */
+static void begin_with_idle_workers(struct stuck *stuck)
+{
+    weir_config config = weir_test_fixed(2, 4096);
+    config.min_limit = 1;
+    stuck->pool = weir_test_pool_of(&config);
+    weir_test_gate_init(&stuck->gate);
+    weir_test_occupy(stuck->pool, &stuck->gate, 2);
+    weir_test_gate_open(&stuck->gate);
+    ck_assert_int_eq(weir_pool_drain(stuck->pool, WEIR_FOREVER), 0);
+    WEIR_TEST_UNTIL(weir_test_stats(stuck->pool).idle == 2);
+    weir_test_gate_close(&stuck->gate);
+    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(stuck->pool)), 0);
+    weir__lock(stuck->pool->limiter);
+    stuck->pool->limiter->limit = stuck->pool->limiter->estimate = 1;
+    weir__unlock(stuck->pool->limiter);
+}
+
+static void *submit_one(void *arg)
+{
+    struct stuck *stuck = arg;
+    return weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran) == 0 ? stuck : NULL;
+}
+
+/* A submitter brings in what was in a batch, finds that a further worker can run of it, and has to wait itself: for
+ * that worker, so it wakes it first. */
+START_TEST(blocked_submitter_wakes_first)
+{
+    struct stuck stuck;
+    begin_with_idle_workers(&stuck);
+    queue(&stuck, weir_test_pass, &stuck.gate);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir__mutex_lock(&stuck.pool->limiter->lock); /* not weir__lock: nobody but the submitter is to bring them in */
+    stuck.pool->limiter->limit = stuck.pool->limiter->estimate = 2;
+    stuck.pool->limiter->depth = 8;
+    stuck.pool->inbox.room = 0;
+    stuck.pool->pace.job_ns = 1000000; /* nobody is let in by the clock */
+    (void)pthread_mutex_unlock(&stuck.pool->limiter->lock);
+    ck_assert_ptr_nonnull(weir_test_join(weir_test_thread(submit_one, &stuck)));
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS + 1);
 }
 END_TEST
 
@@ -375,6 +511,9 @@ int main(void)
     tcase_set_timeout(tests, TEST_LIMIT_S);
     tcase_add_test(tests, figures_know_of_them);
     tcase_add_test(tests, ended_ones_are_booked);
+    tcase_add_loop_test(tests, begun_ones_hold_no_place, 0, WAYS);
+    tcase_add_test(tests, live_file_knows_of_them);
+    tcase_add_test(tests, blocked_submitter_wakes_first);
     tcase_add_test(tests, more_permits_free_them);
     tcase_add_test(tests, another_worker_takes_them);
     tcase_add_test(tests, a_busy_worker_looks_after_them);

@@ -184,24 +184,34 @@ static void put_back(weir_pool *pool, const struct weir__batch *batch, uint32_t 
     }
 }
 
-/* True: there may be more ready or more permits free than before. */
+/* Books the jobs of a batch that have ended, all but the last that has begun: it may run long, and nobody waits for
+ * that. True: there may be more permits or places free than before. */
+static bool book_ended(struct weir__worker *worker)
+{
+    struct weir__batch *batch = &worker->batch;
+    /* acquire, here and below, pairs with the release in weir__batch_next */
+    uint32_t claims = atomic_load_explicit(&batch->claims, memory_order_acquire);
+    uint32_t begun = claimed(claims) < count(claims) ? claimed(claims) : count(claims);
+    bool any = batch->booked + 1 < begun;
+    while (batch->booked + 1 < begun)
+        book(worker);
+    return any;
+}
+
+/* True: there may be more ready, or more free than before. */
 static bool recall(struct weir__worker *worker)
 {
     struct weir__batch *batch = &worker->batch;
     WEIR__DELAY();
-    /* acquire, here and below, pairs with the release in weir__batch_next */
     uint32_t claims = atomic_load_explicit(&batch->claims, memory_order_acquire);
     while (claimed(claims) < count(claims) &&
            !atomic_compare_exchange_weak_explicit(&batch->claims, &claims,
                                                   claimed(claims) << COUNT_SHIFT | claimed(claims),
                                                   memory_order_acquire, memory_order_acquire))
         ;
-    uint32_t begun = claimed(claims) < count(claims) ? claimed(claims) : count(claims);
-    bool any = begun < count(claims) || batch->booked + 1 < begun;
-    put_back(worker->pool, batch, begun, count(claims));
-    while (batch->booked + 1 < begun) /* the one that runs may run long: nobody waits for that */
-        book(worker);
-    return any;
+    bool any = claimed(claims) < count(claims);
+    put_back(worker->pool, batch, claimed(claims), count(claims));
+    return book_ended(worker) || any;
 }
 
 void weir__batch_close(struct weir__worker *worker)
@@ -224,6 +234,14 @@ bool weir__batches_recall(weir_pool *pool)
     bool any = false;
     for (struct weir__worker *worker = pool->batches; worker != NULL; worker = worker->batch.next)
         any = recall(worker) || any;
+    return any;
+}
+
+bool weir__batches_book(weir_pool *pool)
+{
+    bool any = false;
+    for (struct weir__worker *worker = pool->batches; worker != NULL; worker = worker->batch.next)
+        any = book_ended(worker) || any;
     return any;
 }
 

@@ -311,7 +311,10 @@ void weir__batch_close(struct weir__worker *worker);
 /* Puts what has not begun back in line, and books what has ended; true: the caller must dispatch. */
 bool weir__batches_recall(weir_pool *pool);
 
-/* The same where a batch's job runs long. */
+/* Only books; true: the caller must dispatch. */
+bool weir__batches_book(weir_pool *pool);
+
+/* Recalls where a batch's job runs long. */
 void weir__batches_look(weir_pool *pool, uint64_t now_ns);
 
 /* In a fork child: frees what the jobs own that have not begun. */

@@ -173,11 +173,23 @@ static bool has_room(const weir_pool *pool, const struct request *request)
     return weir__partition_has_room(partitions, partition, pool->limiter->depth) || can_start_at_once(pool, request);
 }
 
+/* Before a submitter sleeps: who is to be woken may be who makes room. Lock held on entry and exit, dropped meanwhile.
+ */
+static void wake_first(weir_limiter *limiter, struct weir__wakes *wakes)
+{
+    weir__unlock(limiter);
+    weir__limiter_wake(limiter, wakes);
+    *wakes = (struct weir__wakes){0};
+    weir__lock(limiter);
+}
+
 /* Lock held on entry and exit, dropped meanwhile. */
 static int wait_for_place(weir_pool *pool, struct weir__submitter *submitter, uint64_t deadline_ns,
                           struct weir__wakes *wakes)
 {
     weir_limiter *limiter = pool->limiter;
+    if (wakes->callers != NULL || wakes->worker != NULL || wakes->start_worker)
+        wake_first(limiter, wakes);
     uint64_t patience_ns = weir__pace_is_short(pool) ? weir_after_ns(pool->readmission_ns) : 0;
     if (patience_ns == 0 || deadline_ns <= patience_ns)
         return weir__limiter_wait(limiter, &submitter->caller, deadline_ns);
@@ -187,10 +199,7 @@ static int wait_for_place(weir_pool *pool, struct weir__submitter *submitter, ui
         return verdict;
     submitter->is_patient = false;
     weir__pool_settle(pool, wakes);
-    weir__unlock(limiter);
-    weir__limiter_wake(limiter, wakes);
-    *wakes = (struct weir__wakes){0};
-    weir__lock(limiter);
+    wake_first(limiter, wakes);
     return weir__limiter_wait(limiter, &submitter->caller, deadline_ns);
 }
 
@@ -273,6 +282,16 @@ static void enqueue(weir_pool *pool, struct request *request, struct weir__wakes
         weir__pool_begin_to_wait(pool, unit, wakes);
 }
 
+/* The jobs of a batch that have begun hold their places until they are booked. A request that may have to wait brings
+ * in the others, too, for nobody stands in a line with a batch before it. */
+static bool has_room_after_all(weir_pool *pool, const struct request *request, struct weir__wakes *wakes)
+{
+    if (!(request->wait ? weir__pool_gather(pool) : weir__batches_book(pool)))
+        return false;
+    weir__limiter_dispatch(pool->limiter, wakes);
+    return has_room(pool, request);
+}
+
 static int put(weir_pool *pool, struct request *request, struct weir__wakes *wakes)
 {
     int error = prepare(pool, request);
@@ -284,7 +303,7 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
         pool->limiter->partitions.all[partition_of(request)].timed_out++;
         return ETIMEDOUT;
     }
-    if (has_room(pool, request)) {
+    if (has_room(pool, request) || has_room_after_all(pool, request, wakes)) {
         enqueue(pool, request, wakes);
         return 0;
     }
@@ -298,8 +317,6 @@ static int put(weir_pool *pool, struct request *request, struct weir__wakes *wak
         return EDEADLK;
     if (deadline_ns != 0 && deadline_ns < request->deadline_ns)
         request->deadline_ns = deadline_ns;
-    if (weir__pool_gather(pool)) /* nobody stands in a line with a batch before it */
-        weir__limiter_dispatch(pool->limiter, wakes);
     return wait_at_ceiling(pool, request, wakes);
 }
 
@@ -317,6 +334,15 @@ static void lock_to_submit(weir_pool *pool)
     weir__mutex_lock(&pool->limiter->lock);
     if (weir__inbox_close(pool))
         (void)weir__limiter_hand_out(pool->limiter, &none);
+}
+
+/* What has ended in batches is to be seen in the live file. */
+static void note_live(weir_pool *pool, struct weir__wakes *wakes)
+{
+    uint64_t now_ns = weir_now_ns();
+    if (now_ns >= weir__live_due_ns(pool->limiter) && weir__batches_book(pool))
+        weir__limiter_dispatch(pool->limiter, wakes);
+    weir__live_note(pool->limiter, now_ns, false);
 }
 
 static int submit(weir_pool *pool, struct request *request)
@@ -342,7 +368,7 @@ static int submit(weir_pool *pool, struct request *request)
     if (error != 0 && request->kind == WEIR__HANDLE)
         weir__job_refuse(request->job, &wakes);
     if (pool->limiter->live != NULL)
-        weir__live_note(pool->limiter, weir_now_ns(), false);
+        note_live(pool, &wakes);
     weir__unlock(pool->limiter);
     weir__limiter_wake(pool->limiter, &wakes);
     weir__probe_submit(pool->limiter->name, (uintptr_t)fn, error);
