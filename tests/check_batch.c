@@ -5,9 +5,11 @@
  * tests the first waits at a gate while the pool takes it for short. */
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,8 +17,9 @@
 #include "pool/pool.h"
 #include "stats/live_file.h"
 #include "pool_support.h"
+#include "sanitized.h"
 
-enum { FOLLOWERS = 40, SHORT_NS = 100 };
+enum { FOLLOWERS = 40, BEFORE = 5, SHORT_NS = 100 };
 
 /* How many jobs are in batches and have not begun. Not by weir__lock, which would recall them. */
 static uint32_t in_batches(weir_pool *pool)
@@ -37,16 +40,22 @@ struct stuck {
     atomic_uint ran; /* of the followers */
 };
 
-/* fn(arg) comes first, the followers stand behind it, many of them in its batch. */
-static void queue(struct stuck *stuck, weir_fn *fn, void *arg)
+/* fn(arg) comes behind so many of the followers, the others behind it, many of them in its batch. */
+static void queue_at(struct stuck *stuck, unsigned place, weir_fn *fn, void *arg)
 {
     atomic_init(&stuck->ran, 0);
     ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
-    ck_assert_int_eq(weir_pool_submit(stuck->pool, fn, arg), 0);
-    for (int i = 0; i < FOLLOWERS; i++)
-        ck_assert_int_eq(weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran), 0);
+    for (unsigned i = 0; i <= FOLLOWERS; i++)
+        ck_assert_int_eq(i == place ? weir_pool_submit(stuck->pool, fn, arg)
+                                    : weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran),
+                         0);
     weir_test_take_jobs_for(stuck->pool, SHORT_NS);
     ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+}
+
+static void queue(struct stuck *stuck, weir_fn *fn, void *arg)
+{
+    queue_at(stuck, 0, fn, arg);
 }
 
 static void begin(struct stuck *stuck, uint32_t limit, weir_fn *fn, void *arg)
@@ -90,21 +99,12 @@ START_TEST(figures_know_of_them)
 }
 END_TEST
 
-enum { BEFORE = 5 }; /* so many end before the one that hangs */
-
-/* Of FOLLOWERS all but one count, one in the middle of a batch stops at the gate. One worker. */
+/* One in the middle of a batch stops at the gate. One worker. */
 static void begin_in_the_middle(struct stuck *stuck, const weir_config *config)
 {
     stuck->pool = weir_test_pool_of(config);
-    atomic_init(&stuck->ran, 0);
     weir_test_gate_init(&stuck->gate);
-    ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
-    for (int i = 0; i < FOLLOWERS; i++)
-        ck_assert_int_eq(i == BEFORE ? weir_pool_submit(stuck->pool, weir_test_pass, &stuck->gate)
-                                     : weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran),
-                         0);
-    weir_test_take_jobs_for(stuck->pool, SHORT_NS);
-    ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+    queue_at(stuck, BEFORE, weir_test_pass, &stuck->gate);
     WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck->gate) == 1);
     ck_assert_uint_ge(in_batches(stuck->pool), 2);
 }
@@ -118,9 +118,9 @@ START_TEST(ended_ones_are_booked)
     weir_stats stats = weir_test_stats(stuck.pool);
     ck_assert_uint_eq(stats.succeeded, BEFORE);
     ck_assert_uint_eq(stats.running, 1);
-    ck_assert_uint_eq(stats.queued, FOLLOWERS - BEFORE - 1);
+    ck_assert_uint_eq(stats.queued, FOLLOWERS - BEFORE);
     end(&stuck);
-    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS - 1);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
 }
 END_TEST
 
@@ -148,7 +148,7 @@ START_TEST(begun_ones_hold_no_place)
 {
     struct stuck stuck;
     weir_job jobs[BEFORE + 1];
-    weir_config config = weir_test_fixed(1, FOLLOWERS);
+    weir_config config = weir_test_fixed(1, FOLLOWERS + 1);
     begin_in_the_middle(&stuck, &config);
     stuck.pool->pace.job_ns = 1000000; /* nobody is let in by the clock */
     for (int i = 0; i <= BEFORE; i++) {
@@ -171,7 +171,7 @@ static int read_live(void *arg)
     int code = 1;
     if (weir__live_read(directory, &records, &count, &odd) == 0 && count == 1)
         code = records[0].figures[WEIR__FIGURE_SUCCEEDED] == BEFORE &&
-                       records[0].figures[WEIR__FIGURE_QUEUED] == FOLLOWERS - BEFORE
+                       records[0].figures[WEIR__FIGURE_QUEUED] == FOLLOWERS - BEFORE + 1
                    ? 0
                    : 2;
     free(records);
@@ -197,6 +197,18 @@ START_TEST(live_file_knows_of_them)
 }
 END_TEST
 
+/* As the estimator would; for good. */
+static void set_limit(weir_pool *pool, uint32_t limit)
+{
+    struct weir__wakes wakes = {0};
+    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(pool)), 0);
+    weir__lock(pool->limiter);
+    pool->limiter->limit = pool->limiter->estimate = limit;
+    weir__limiter_dispatch(pool->limiter, &wakes);
+    weir__unlock(pool->limiter);
+    weir__limiter_wake(pool->limiter, &wakes);
+}
+
 /* Two workers sleep, one permit is left. */
 static void begin_with_idle_workers(struct stuck *stuck)
 {
@@ -209,10 +221,7 @@ static void begin_with_idle_workers(struct stuck *stuck)
     ck_assert_int_eq(weir_pool_drain(stuck->pool, WEIR_FOREVER), 0);
     WEIR_TEST_UNTIL(weir_test_stats(stuck->pool).idle == 2);
     weir_test_gate_close(&stuck->gate);
-    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(stuck->pool)), 0);
-    weir__lock(stuck->pool->limiter);
-    stuck->pool->limiter->limit = stuck->pool->limiter->estimate = 1;
-    weir__unlock(stuck->pool->limiter);
+    set_limit(stuck->pool, 1);
 }
 
 static void *submit_one(void *arg)
@@ -242,25 +251,13 @@ START_TEST(blocked_submitter_wakes_first)
 }
 END_TEST
 
-/* As the estimator would; for good. */
-static void raise_limit(weir_pool *pool)
-{
-    struct weir__wakes wakes = {0};
-    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(pool)), 0);
-    weir__lock(pool->limiter);
-    pool->limiter->limit = pool->limiter->estimate = 2;
-    weir__limiter_dispatch(pool->limiter, &wakes);
-    weir__unlock(pool->limiter);
-    weir__limiter_wake(pool->limiter, &wakes);
-}
-
 /* The only worker holds them, no other is awake; a second permit has one started. */
 START_TEST(more_permits_free_them)
 {
     struct stuck stuck;
     begin_at_gate(&stuck, 1);
     ck_assert_uint_ge(in_batches(stuck.pool), 2);
-    raise_limit(stuck.pool);
+    set_limit(stuck.pool, 2);
     WEIR_TEST_UNTIL(atomic_load(&stuck.ran) == FOLLOWERS);
     end(&stuck);
 }
@@ -346,15 +343,79 @@ static weir_outcome exit_thread(void *unused)
     pthread_exit(NULL);
 }
 
-/* The job in whose batch they are ends its thread. */
+static weir_outcome cancel_thread(void *unused)
+{
+    (void)unused;
+    (void)pthread_cancel(pthread_self());
+    pthread_testcancel();
+    return WEIR_SUCCESS;
+}
+
+/* The request is pending when the job returns: its outcome counts. */
+static weir_outcome cancel_at_the_end(void *unused)
+{
+    (void)unused;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    (void)pthread_cancel(pthread_self());
+    return WEIR_SUCCESS;
+}
+
+/* A job that ends its thread, at the head of a batch and in the middle of one. */
 START_TEST(end_of_the_thread)
 {
-    struct stuck stuck;
-    begin(&stuck, 1, exit_thread, NULL);
+    static weir_fn *const ends[] = {exit_thread, cancel_thread, cancel_at_the_end};
+    weir_fn *fn = ends[_i % 3];
+    weir_config config = weir_test_fixed(1, 4096);
+    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
+    weir_test_gate_init(&stuck.gate);
+    queue_at(&stuck, _i < 3 ? 0 : BEFORE, fn, NULL);
     ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
     weir_stats stats = weir_test_stats(stuck.pool);
-    ck_assert_uint_eq(stats.succeeded, FOLLOWERS);
-    ck_assert_uint_eq(stats.ignored, 1);
+    unsigned ignored = fn == cancel_at_the_end ? 0 : 1;
+    ck_assert_uint_eq(stats.succeeded, FOLLOWERS + 1 - ignored);
+    ck_assert_uint_eq(stats.ignored, ignored);
+    ck_assert_uint_eq(stats.in_flight, 0);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+/* What nobody may wait for in a job. */
+static weir_outcome end_the_pool(void *arg)
+{
+    weir_pool *pool = ((const struct stuck *)arg)->pool;
+    bool refused = weir_pool_drain(pool, WEIR_FOREVER) == EDEADLK &&
+                   weir_pool_shutdown(pool, WEIR_CANCEL, WEIR_FOREVER) == EDEADLK && weir_pool_destroy(pool) == EDEADLK;
+    return refused ? WEIR_IGNORE : WEIR_SUCCESS;
+}
+
+START_TEST(end_of_the_own_pool)
+{
+    weir_config config = weir_test_fixed(1, 4096);
+    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
+    weir_test_gate_init(&stuck.gate);
+    queue_at(&stuck, BEFORE, end_the_pool, &stuck);
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(stuck.pool).ignored, 1);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+/* Behind a batch that hangs, jobs with handles expire and are cancelled as anywhere. */
+START_TEST(handles_behind_them)
+{
+    struct stuck stuck;
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir_job late = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    weir_job unwanted = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    late.deadline_ns = weir_after_ns(20000000);
+    ck_assert_int_eq(weir_job_submit(stuck.pool, &unwanted), 0);
+    ck_assert_int_eq(weir_job_submit(stuck.pool, &late), 0);
+    ck_assert_int_eq(weir_job_wait(&late, WEIR_FOREVER), ETIMEDOUT);
+    ck_assert_int_eq(weir_job_cancel(&unwanted), 0);
+    ck_assert_int_eq(weir_job_wait(&unwanted, WEIR_FOREVER), ECANCELED);
     end(&stuck);
     ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
 }
@@ -482,12 +543,68 @@ START_TEST(every_snapshot_adds_up)
 }
 END_TEST
 
+/* ---- limits that fall ---- */
+
+/* Two workers, each at the head of a batch. One of them has to stop there when the limit falls. */
+START_TEST(fallen_limit_stops_one)
+{
+    struct stuck stuck;
+    struct weir_test_gate other;
+    weir_test_gate_init(&other);
+    begin_at_gate(&stuck, 1);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir__mutex_lock(&stuck.pool->limiter->lock);
+    struct weir__unit *first = stuck.pool->batches->batch.units[1]; /* it will be the other worker's first */
+    ((struct weir__plain *)(void *)first)->fn = weir_test_pass;
+    ((struct weir__plain *)(void *)first)->arg = &other;
+    (void)pthread_mutex_unlock(&stuck.pool->limiter->lock);
+    set_limit(stuck.pool, 2);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&other) == 1);
+    weir_test_take_jobs_for(stuck.pool, SHORT_NS);
+    set_limit(stuck.pool, 1);
+    weir_test_gate_open(&other);
+    WEIR_TEST_UNTIL(weir_test_stats(stuck.pool).running == 1);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), 0);
+    ck_assert_uint_eq(weir_test_stats(stuck.pool).queued, FOLLOWERS - 1);
+    end(&stuck);
+    weir_test_gate_destroy(&other);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS - 1);
+}
+END_TEST
+
 /* ---- a fork ---- */
+
+enum { BALLAST = 16000 }; /* FOLLOWERS of them are far more than a pool takes */
+
+struct heavy {
+    atomic_uint *ran;
+    unsigned char ballast[BALLAST];
+};
+
+static weir_outcome count_heavy(void *arg)
+{
+    atomic_fetch_add(((const struct heavy *)arg)->ran, 1);
+    return WEIR_SUCCESS;
+}
+
+/* How much memory is allocated; 0: nobody knows. */
+static size_t allocated(void)
+{
+#ifdef __GLIBC__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
+}
 
 static int in_child(void *arg)
 {
     struct stuck *stuck = arg;
+    size_t before = allocated();
     int error = weir_pool_destroy(stuck->pool);
+    size_t freed = before - allocated();
+    if (error == 0 && before > 0 && !IS_SANITIZED && freed < (size_t)FOLLOWERS * BALLAST)
+        error = 1;
     weir_test_end_unseen(error);
     return error;
 }
@@ -495,10 +612,49 @@ static int in_child(void *arg)
 /* The child gives back what the batch of a thread that it does not have owned. */
 START_TEST(child_of_a_fork)
 {
-    struct stuck stuck;
-    begin_at_gate(&stuck, 1);
+    static struct heavy heavy;
+    struct stuck stuck = {.pool = weir_test_pool(1, 4096)};
+    heavy.ran = &stuck.ran;
+    atomic_init(&stuck.ran, 0);
+    weir_test_gate_init(&stuck.gate);
+    ck_assert_int_eq(weir_pool_pause(stuck.pool), 0);
+    ck_assert_int_eq(weir_pool_submit(stuck.pool, weir_test_pass, &stuck.gate), 0);
+    for (int i = 0; i < FOLLOWERS; i++)
+        ck_assert_int_eq(weir_pool_submit_copy(stuck.pool, count_heavy, &heavy, sizeof heavy), 0);
+    weir_test_take_jobs_for(stuck.pool, SHORT_NS);
+    ck_assert_int_eq(weir_pool_resume(stuck.pool), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
     ck_assert_uint_ge(in_batches(stuck.pool), 2);
     ck_assert_int_eq(weir_test_in_child(in_child, &stuck), 0);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+END_TEST
+
+/* Forks in a job; the child has the batch that it is in, but no pool. */
+static weir_outcome fork_in_batch(void *arg)
+{
+    struct stuck *stuck = arg;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        bool fine = weir_pool_trysubmit(stuck->pool, weir_test_count, &stuck->ran) == ECHILD &&
+                    weir_pool_drain(stuck->pool, WEIR_FOREVER) == ECHILD && weir_pool_destroy(stuck->pool) == 0;
+        _exit(fine ? 0 : 1);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0 ? WEIR_IGNORE : WEIR_SUCCESS;
+}
+
+START_TEST(fork_in_one_of_them)
+{
+    weir_config config = weir_test_fixed(1, 4096);
+    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
+    weir_test_gate_init(&stuck.gate);
+    queue_at(&stuck, BEFORE, fork_in_batch, &stuck);
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(stuck.pool).ignored, 1);
     end(&stuck);
     ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
 }
@@ -519,12 +675,16 @@ int main(void)
     tcase_add_test(tests, a_busy_worker_looks_after_them);
     tcase_add_test(tests, pause_stops_them);
     tcase_add_test(tests, shutdown_cancels_them);
-    tcase_add_test(tests, end_of_the_thread);
+    tcase_add_loop_test(tests, end_of_the_thread, 0, 6);
+    tcase_add_test(tests, end_of_the_own_pool);
+    tcase_add_test(tests, handles_behind_them);
     tcase_add_test(tests, nested_call);
     tcase_add_test(tests, dropped_job_ends_it);
     tcase_add_test(tests, order_of_copies);
     tcase_add_loop_test(tests, every_snapshot_adds_up, 1, 5);
+    tcase_add_test(tests, fallen_limit_stops_one);
     tcase_add_test(tests, child_of_a_fork);
+    tcase_add_test(tests, fork_in_one_of_them);
     suite_add_tcase(suite, tests);
     return weir_test_main(suite);
 }
