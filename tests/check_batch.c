@@ -41,7 +41,7 @@ struct stuck {
 };
 
 /* fn(arg) comes behind so many of the followers, the others behind it, many of them in its batch. */
-static void queue_at(struct stuck *stuck, unsigned place, weir_fn *fn, void *arg)
+static void queue_as(struct stuck *stuck, unsigned place, weir_fn *fn, void *arg, uint64_t job_ns)
 {
     atomic_init(&stuck->ran, 0);
     ck_assert_int_eq(weir_pool_pause(stuck->pool), 0);
@@ -49,8 +49,13 @@ static void queue_at(struct stuck *stuck, unsigned place, weir_fn *fn, void *arg
         ck_assert_int_eq(i == place ? weir_pool_submit(stuck->pool, fn, arg)
                                     : weir_pool_submit(stuck->pool, weir_test_count, &stuck->ran),
                          0);
-    weir_test_take_jobs_for(stuck->pool, SHORT_NS);
+    weir_test_take_jobs_for(stuck->pool, job_ns);
     ck_assert_int_eq(weir_pool_resume(stuck->pool), 0);
+}
+
+static void queue_at(struct stuck *stuck, unsigned place, weir_fn *fn, void *arg)
+{
+    queue_as(stuck, place, fn, arg, SHORT_NS);
 }
 
 static void queue(struct stuck *stuck, weir_fn *fn, void *arg)
@@ -74,11 +79,26 @@ static void begin_at_gate(struct stuck *stuck, uint32_t limit)
     WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck->gate) == 1);
 }
 
+/* Drains a pool and ends it: every permit and every node has come back. */
+static void end_pool(weir_pool *pool)
+{
+    ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
+    weir__lock(pool->limiter);
+    ck_assert_uint_eq(pool->limiter->in_flight, 0);
+    ck_assert_uint_eq(pool->limiter->backlog.reserved, 0);
+    ck_assert_uint_eq(pool->limiter->partitions.all[0].in_use, 0);
+    ck_assert_uint_eq(pool->limiter->partitions.all[0].queued, 0);
+    ck_assert_uint_eq(pool->limiter->partitions.queued, 0);
+    for (unsigned kind = 0; kind < 2; kind++)
+        ck_assert_uint_eq(pool->nodes.count[kind] + pool->inbox.nodes.count[kind], pool->node_count[kind]);
+    weir__unlock(pool->limiter);
+    weir_test_pool_end(pool);
+}
+
 static void end(struct stuck *stuck)
 {
     weir_test_gate_open(&stuck->gate);
-    ck_assert_int_eq(weir_pool_drain(stuck->pool, WEIR_FOREVER), 0);
-    weir_test_pool_end(stuck->pool);
+    end_pool(stuck->pool);
     weir_test_gate_destroy(&stuck->gate);
 }
 
@@ -273,27 +293,36 @@ START_TEST(another_worker_takes_them)
 }
 END_TEST
 
-struct stream {
-    weir_pool *pool;
-    atomic_uint *until;
-};
-
-static void *stream(void *arg)
+/* Comes again and again, as the head of a queue that is never empty. */
+static weir_outcome again(void *arg)
 {
-    struct stream *stream = arg;
-    while (atomic_load(stream->until) != FOLLOWERS)
-        (void)weir_pool_submit(stream->pool, weir_test_nothing, NULL);
-    return NULL;
+    struct stuck *stuck = arg;
+    if (atomic_load(&stuck->ran) == FOLLOWERS)
+        return WEIR_SUCCESS;
+    return weir_pool_trysubmit(stuck->pool, again, stuck) == 0 ? WEIR_SUCCESS : WEIR_DROPPED;
 }
 
-/* The other worker never runs out of jobs. */
+/* The other worker never runs out of jobs, and nobody else takes the lock, nor the estimator, for it is frozen. */
 START_TEST(a_busy_worker_looks_after_them)
 {
-    struct stuck stuck;
-    begin_at_gate(&stuck, 2);
-    struct stream endless = {stuck.pool, &stuck.ran};
-    (void)weir_test_join(weir_test_thread(stream, &endless));
+    struct stuck stuck = {.pool = weir_test_pool(2, 4096)};
+    struct weir_test_gate other;
+    weir_test_gate_init(&other);
+    weir_test_gate_init(&stuck.gate);
+    ck_assert_int_eq(weir_limiter_freeze(weir_pool_limiter(stuck.pool)), 0);
+    weir_test_occupy(stuck.pool, &other, 1);
+    queue_as(&stuck, 0, weir_test_pass, &stuck.gate, 1500); /* so that two workers are of use */
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
+    for (int i = 0; i < BEFORE; i++)
+        ck_assert_int_eq(weir_pool_submit(stuck.pool, again, &stuck), 0);
+    ck_assert_uint_ge(in_batches(stuck.pool), 2);
+    weir__mutex_lock(&stuck.pool->limiter->lock);
+    weir__pace_block(stuck.pool, stuck.pool->batches); /* as if it were known to be long: the other one is of use */
+    (void)pthread_mutex_unlock(&stuck.pool->limiter->lock);
+    weir_test_gate_open(&other);
+    WEIR_TEST_UNTIL(atomic_load(&stuck.ran) == FOLLOWERS);
     end(&stuck);
+    weir_test_gate_destroy(&other);
 }
 END_TEST
 
@@ -470,7 +499,7 @@ START_TEST(dropped_job_ends_it)
         ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
         ck_assert_uint_eq(atomic_load(&place), drops != 0 ? 0 : 1);
         ck_assert_uint_eq(weir_test_stats(pool).succeeded, (unsigned)(FOLLOWERS + 2 - drops));
-        weir_test_pool_end(pool);
+        end_pool(pool);
     }
 }
 END_TEST
@@ -514,7 +543,7 @@ START_TEST(order_of_copies)
     ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
     atomic_store(&stuck.ran, 1);
     (void)weir_test_join(thread);
-    weir_test_pool_end(stuck.pool);
+    end_pool(stuck.pool);
     ck_assert_uint_eq(record.count, WEIR_TEST_RECORD_SIZE);
     for (unsigned i = 0; i < WEIR_TEST_RECORD_SIZE; i++)
         ck_assert_uint_eq(record.values[i], i);
@@ -539,7 +568,7 @@ START_TEST(every_snapshot_adds_up)
     }
     ck_assert_int_eq(weir_pool_drain(pool, WEIR_FOREVER), 0);
     ck_assert_uint_eq(weir_test_stats(pool).succeeded, jobs);
-    weir_test_pool_end(pool);
+    end_pool(pool);
 }
 END_TEST
 

@@ -219,9 +219,7 @@ void weir__batch_close(struct weir__worker *worker)
     struct weir__batch *batch = &worker->batch;
     if (!batch->is_open)
         return;
-    (void)recall(worker); /* what a dropped job has left */
-    while (batch->booked < batch->current)
-        book(worker);
+    (void)recall(worker); /* what a dropped job has left; the last that has begun is not booked by that */
     worker->sample.start_ns = worker->booked_ns;
     if (batch->current > 0)
         weir__node_return(worker->pool, batch->units[batch->current]);
