@@ -229,17 +229,17 @@ static void set_limit(weir_pool *pool, uint32_t limit)
     weir__limiter_wake(pool->limiter, &wakes);
 }
 
-/* Two workers sleep, one permit is left. */
-static void begin_with_idle_workers(struct stuck *stuck)
+/* So many workers sleep, one permit is left. */
+static void begin_with_idle_workers(struct stuck *stuck, unsigned workers)
 {
     weir_config config = weir_test_fixed(2, 4096);
     config.min_limit = 1;
     stuck->pool = weir_test_pool_of(&config);
     weir_test_gate_init(&stuck->gate);
-    weir_test_occupy(stuck->pool, &stuck->gate, 2);
+    weir_test_occupy(stuck->pool, &stuck->gate, workers);
     weir_test_gate_open(&stuck->gate);
     ck_assert_int_eq(weir_pool_drain(stuck->pool, WEIR_FOREVER), 0);
-    WEIR_TEST_UNTIL(weir_test_stats(stuck->pool).idle == 2);
+    WEIR_TEST_UNTIL(weir_test_stats(stuck->pool).idle == workers);
     weir_test_gate_close(&stuck->gate);
     set_limit(stuck->pool, 1);
 }
@@ -251,11 +251,11 @@ static void *submit_one(void *arg)
 }
 
 /* A submitter brings in what was in a batch, finds that a further worker can run of it, and has to wait itself: for
- * that worker, so it wakes it first. */
+ * that worker, so it first wakes it, or starts it. */
 START_TEST(blocked_submitter_wakes_first)
 {
     struct stuck stuck;
-    begin_with_idle_workers(&stuck);
+    begin_with_idle_workers(&stuck, (unsigned)_i);
     queue(&stuck, weir_test_pass, &stuck.gate);
     WEIR_TEST_UNTIL(weir_test_gate_waiting(&stuck.gate) == 1);
     ck_assert_uint_ge(in_batches(stuck.pool), 2);
@@ -698,7 +698,7 @@ int main(void)
     tcase_add_test(tests, ended_ones_are_booked);
     tcase_add_loop_test(tests, begun_ones_hold_no_place, 0, WAYS);
     tcase_add_test(tests, live_file_knows_of_them);
-    tcase_add_test(tests, blocked_submitter_wakes_first);
+    tcase_add_loop_test(tests, blocked_submitter_wakes_first, 1, 3);
     tcase_add_test(tests, more_permits_free_them);
     tcase_add_test(tests, another_worker_takes_them);
     tcase_add_test(tests, a_busy_worker_looks_after_them);
