@@ -119,6 +119,35 @@ START_TEST(figures_know_of_them)
 }
 END_TEST
 
+/* As many as a worker runs in 10 us, at most half of those that wait, at most 32, the one that runs included; none
+ * where jobs take 2 us, and none behind one with a handle. */
+START_TEST(how_many)
+{
+    static const struct {
+        unsigned job_ns, waiting, handle_at, together;
+    } cases[] = {{100, 40, 99, 20}, {100, 90, 99, 32}, {100, 3, 99, 1}, {999, 90, 99, 10},
+                 {1999, 90, 99, 5}, {2000, 90, 99, 1}, {100, 90, 7, 7}, {100, 90, 1, 1}};
+    weir_pool *pool = weir_test_pool(1, 4096);
+    struct weir_test_gate gate;
+    weir_test_gate_init(&gate);
+    weir_job job = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    ck_assert_int_eq(weir_pool_pause(pool), 0);
+    ck_assert_int_eq(weir_pool_submit(pool, weir_test_pass, &gate), 0);
+    for (unsigned i = 1; i <= cases[_i].waiting; i++)
+        ck_assert_int_eq(i == cases[_i].handle_at ? weir_job_submit(pool, &job)
+                                                  : weir_pool_submit(pool, weir_test_nothing, NULL),
+                         0);
+    weir_test_take_jobs_for(pool, cases[_i].job_ns);
+    ck_assert_int_eq(weir_pool_resume(pool), 0);
+    WEIR_TEST_UNTIL(weir_test_gate_waiting(&gate) == 1);
+    ck_assert_uint_eq(in_batches(pool) + 1, cases[_i].together);
+    weir_test_gate_open(&gate);
+    end_pool(pool);
+    weir_test_gate_destroy(&gate);
+}
+END_TEST
+enum { SIZES = 8 };
+
 /* One in the middle of a batch stops at the gate. One worker. */
 static void begin_in_the_middle(struct stuck *stuck, const weir_config *config)
 {
@@ -695,6 +724,7 @@ int main(void)
     TCase *tests = tcase_create("batch");
     tcase_set_timeout(tests, TEST_LIMIT_S);
     tcase_add_test(tests, figures_know_of_them);
+    tcase_add_loop_test(tests, how_many, 0, SIZES);
     tcase_add_test(tests, ended_ones_are_booked);
     tcase_add_loop_test(tests, begun_ones_hold_no_place, 0, WAYS);
     tcase_add_test(tests, live_file_knows_of_them);
