@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "pool_support.h"
@@ -156,6 +158,117 @@ START_TEST(many_misspelt_variables)
 }
 END_TEST
 
+/* ---- no function is a cancellation point ---- */
+
+struct uncancelled {
+    weir_pool *pool;
+    int (*act)(struct uncancelled *uncancelled);
+    char directory[32]; /* of live figures */
+    int answer;         /* -1: it was cancelled before act returned */
+};
+
+/* Acts with a request to cancel it pending. */
+static void *act_uncancelled(void *arg)
+{
+    struct uncancelled *uncancelled = arg;
+    (void)pthread_cancel(pthread_self());
+    uncancelled->answer = uncancelled->act(uncancelled);
+    pthread_testcancel();
+    return NULL;
+}
+
+static pthread_key_t slow_end;
+
+static void end_slowly(void *unused)
+{
+    (void)unused;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+/* Has the thread of its worker take time to end, so that who joins it waits. */
+static weir_outcome slow_down(void *unused)
+{
+    (void)unused;
+    return pthread_setspecific(slow_end, &slow_end) == 0 ? WEIR_SUCCESS : WEIR_IGNORE;
+}
+
+/* Creates, with a live file, logs, waits in every way, and destroys, joining a worker. */
+static int live_a_life(struct uncancelled *uncancelled)
+{
+    weir_config config = weir_test_fixed(1, 4);
+    weir_pool *pool = NULL;
+    weir_job job = WEIR_JOB_INIT(weir_test_nothing, NULL);
+    weir_permit permit;
+    config.min_limit = 7; /* contradicts, and says so on stderr */
+    config.max_limit = 3;
+    int error = weir_pool_create(&pool, "bad", &config) == EINVAL ? 0 : 1;
+    config = weir_test_fixed(1, 4);
+    config.stats_dir = uncancelled->directory;
+    error = error != 0 ? error : weir_pool_create(&pool, "test", &config);
+    if (error != 0)
+        return error;
+    for (int i = 0; i < 20 && error == 0; i++)
+        error = weir_pool_submit(pool, weir_test_nothing, NULL);
+    error = error != 0 ? error : weir_pool_call(pool, slow_down, NULL, NULL);
+    error = error != 0 ? error : weir_job_submit(pool, &job);
+    error = error != 0 ? error : weir_job_wait(&job, WEIR_FOREVER);
+    error = error != 0 ? error : weir_limiter_acquire(weir_pool_limiter(pool), &permit);
+    error = error != 0 ? error : weir_limiter_release(weir_pool_limiter(pool), &permit, WEIR_SUCCESS);
+    error = error != 0 ? error : weir_pool_drain(pool, WEIR_FOREVER);
+    int destroyed = weir_pool_destroy(pool);
+    return error != 0 ? error : destroyed;
+}
+
+static void *find_threads_later(void *unused)
+{
+    (void)unused;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    atomic_store(&no_threads, false);
+    return NULL;
+}
+
+static weir_outcome call_another(void *arg)
+{
+    struct uncancelled *uncancelled = arg;
+    (void)pthread_cancel(pthread_self());
+    uncancelled->answer = weir_pool_call(uncancelled->pool, weir_test_nothing, NULL, NULL);
+    return WEIR_SUCCESS; /* and ends its thread right behind */
+}
+
+/* A job waits for another one, for which no thread can be started at first: it tries again and again. */
+static int call_without_threads(struct uncancelled *uncancelled)
+{
+    weir_job job = WEIR_JOB_INIT(call_another, uncancelled);
+    uncancelled->pool = weir_test_pool(2, 4);
+    int error = weir_pool_call(uncancelled->pool, weir_test_nothing, NULL, NULL);
+    atomic_store(&no_threads, true);
+    weir_test_log_capture();
+    error = error != 0 ? error : weir_job_submit(uncancelled->pool, &job);
+    pthread_t thread;
+    if (__real_pthread_create(&thread, NULL, find_threads_later, NULL) != 0)
+        return 1;
+    error = error != 0 ? error : weir_job_wait(&job, WEIR_FOREVER);
+    (void)weir_test_join(thread);
+    error = error != 0 ? error : weir_pool_destroy(uncancelled->pool);
+    weir_test_log_release();
+    return error != 0 ? error : uncancelled->answer;
+}
+
+START_TEST(no_function_is_a_cancellation_point)
+{
+    struct uncancelled uncancelled = {.act = live_a_life, .directory = "/tmp/weir-test-XXXXXX", .answer = -1};
+    if (_i == 0) {
+        ck_assert_ptr_nonnull(mkdtemp(uncancelled.directory));
+        ck_assert_int_eq(pthread_key_create(&slow_end, end_slowly), 0);
+        ck_assert_ptr_eq(weir_test_join(weir_test_thread(act_uncancelled, &uncancelled)), PTHREAD_CANCELED);
+        ck_assert_int_eq(rmdir(uncancelled.directory), 0);
+        ck_assert_int_eq(uncancelled.answer, 0);
+    } else {
+        ck_assert_int_eq(call_without_threads(&uncancelled), 0);
+    }
+}
+END_TEST
+
 /* A pthread call that fails by a bug of this library ends the process, and says where. */
 START_TEST(bugs_of_the_library_abort)
 {
@@ -174,6 +287,7 @@ int main(void)
     tcase_add_test(group, newer_programs_ask_for_figures);
     tcase_add_test(group, long_names_are_cut);
     tcase_add_test(group, many_misspelt_variables);
+    tcase_add_loop_test(group, no_function_is_a_cancellation_point, 0, 2);
     const char *fork_mode = getenv("CK_FORK");
     if (fork_mode == NULL || strcmp(fork_mode, "no") != 0) /* it needs a process to lose */
         tcase_add_test_raise_signal(group, bugs_of_the_library_abort, SIGABRT);

@@ -30,6 +30,20 @@ static inline void weir__must(int error, const char *call, const char *file, int
         weir__must_fail(call, file, line, error);
 }
 
+/* No function of the library is a cancellation point, though some that it calls are: those stand between these two. A
+ * thread that is cancelled in one of them would leave locks, counts and jobs behind. */
+static inline int weir__cancel_forbid(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    WEIR__MUST(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before));
+    return before;
+}
+
+static inline void weir__cancel_restore(int before)
+{
+    WEIR__MUST(pthread_setcancelstate(before, NULL));
+}
+
 /* ---- delay.c ---- */
 
 /* Where threads meet. Nothing, but in a build that is configured with --enable-test-delays. */

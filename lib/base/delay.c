@@ -24,10 +24,12 @@ void weir__delay(void)
     state ^= state >> 17;
     state ^= state << 5;
     int saved_errno = errno;
+    int cancel = weir__cancel_forbid();
     if (state % 64 == 0)
         (void)nanosleep(&(struct timespec){.tv_nsec = (long)(state >> 8) % 60000}, NULL);
     else if (state % 16 == 0)
         (void)sched_yield();
+    weir__cancel_restore(cancel);
     errno = saved_errno;
 }
 

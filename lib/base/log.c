@@ -40,10 +40,12 @@ void weir__log(uint32_t threshold, weir_log_level level, const char *format, ...
     weir_log_fn *log = sink;
     void *arg = sink_arg;
     WEIR__MUST(pthread_mutex_unlock(&sink_mutex));
+    int cancel = weir__cancel_forbid();
     if (log != NULL)
         log(level, line, arg);
     else
         (void)fprintf(stderr, "weir: %s\n", line);
+    weir__cancel_restore(cancel);
     errno = saved_errno;
 }
 

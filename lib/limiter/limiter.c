@@ -132,8 +132,10 @@ int weir__limiter_create(weir_limiter **limiter, const char *name, const weir_co
     *limiter =
         created; /* its pool looks for it there as soon as somebody takes the lock, a collection of figures say */
     start_state(created, backlog);
+    int cancel = weir__cancel_forbid();
     weir__live_attach(created);
     weir__config_display(&created->config, kind, name);
+    weir__cancel_restore(cancel);
     return 0;
 }
 
@@ -145,7 +147,9 @@ int weir_limiter_create(weir_limiter **limiter, const char *name, const weir_con
 void weir__limiter_free(weir_limiter *limiter)
 {
     weir__fork_unregister(&limiter->fork_lock);
+    int cancel = weir__cancel_forbid();
     weir__live_close(limiter->live, weir__limiter_usable(limiter) == 0);
+    weir__cancel_restore(cancel);
     WEIR__MUST(pthread_mutex_destroy(&limiter->lock));
     free_parts(limiter);
 }

@@ -119,8 +119,10 @@ int weir_pool_destroy(weir_pool *pool)
     bool has_corpse = pool->corpse_is_set;
     pool->corpse_is_set = false;
     weir__unlock(pool->limiter);
+    int cancel = weir__cancel_forbid();
     if (has_corpse)
         WEIR__MUST(pthread_join(pool->corpse, NULL));
+    weir__cancel_restore(cancel);
     if (busy)
         return EBUSY;
     WEIR__MUST(pthread_mutex_destroy(&pool->start_lock));

@@ -621,7 +621,9 @@ static void start_worker(weir_pool *pool)
         /* Without a thread the jobs that were admitted would be lost: whoever is here tries until there is one. */
         if (!start_has_failed(pool, error))
             return;
+        int cancel = weir__cancel_forbid();
         (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        weir__cancel_restore(cancel);
         pause_ns = pause_ns * 2 < LAST_PAUSE_NS ? pause_ns * 2 : LAST_PAUSE_NS;
         if (!ask_again(pool))
             return;
