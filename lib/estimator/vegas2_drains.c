@@ -46,8 +46,7 @@ static uint64_t drain_interval(struct vegas2 *v)
     double least = fmax(SECOND_NS, fmax(DRAIN_RTTS * v->r0.value * patience(v), 6 * v->span));
     if ((double)v->regular < least || (double)v->regular >= 4 * least)
         v->regular = cell_length(least);
-    bool crowd = v->influence <= 0 || (capacity(v) < 4 * CROWD && fmin(v->influence, v->solitude) < SOLITARY);
-    bool newcomer = v->confirmed < NEWCOMER_DRAINS && v->cv2 < QUIET && crowd;
+    bool newcomer = v->confirmed < NEWCOMER_DRAINS && v->cv2 < QUIET && (v->influence <= 0 || capacity(v) < 4 * CROWD);
     bool young = v->influence > 0 && v->young > 0;
     if (young)
         return cell_length(fmax(SECOND_NS, NEWCOMER_RTTS * v->r0.value * patience(v)));

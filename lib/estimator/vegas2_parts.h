@@ -47,10 +47,10 @@ static inline double capacity(const struct vegas2 *v)
 /* Calls of one moment share its weather: a checkpoint, a neighbour, a garbage collection make all of them slower. How
  * much R wanders beyond what the calls of a window explain is error as well, for what is sought is its mean. A few
  * jumps are no gusts but a change, there and back. In a crowd it is the others that move R, and whoever took no notice
- * of that would keep more than a fair share. */
+ * of that would keep more than a fair share; while it gathers, nobody knows yet that it is one. */
 static inline double wander(const struct vegas2 *v)
 {
-    if (v->influence <= 0)
+    if (v->influence <= 0 || v->drains < GUST_SINCE)
         return 0;
     double one = FARTHEST * FARTHEST / GUST_WINDOWS;
     return v->jumps > FEW_JUMPS * one ? GUSTS * sqrt((v->jumps - one) / 2) : 0;

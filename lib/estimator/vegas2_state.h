@@ -77,6 +77,7 @@
 #define FARTHEST          0.35   /* and what counts of it at most */
 #define FEW_JUMPS         2.0    /* that are a change of the downstream, there and back */
 #define GUST_WINDOWS      80.0   /* windows that jumps are averaged over */
+#define GUST_SINCE        64u    /* drains before which it is more likely that others join */
 #define GUSTS             3.0    /* standard deviation of R by that of a jump: a gust outlasts a window */
 #define GUSTY             0.05   /* wander from which on windows in a row say the same */
 #define GUST_DRAINS       64.0   /* part of the squared wander that a low phase adds to what is not known of R0 */
