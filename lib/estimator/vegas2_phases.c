@@ -438,17 +438,17 @@ static void after_clean_low_window(struct vegas2 *v, const struct verdict *w, do
 
 void weir__vegas2_after_low_window(struct vegas2 *v, const struct verdict *w)
 {
+    double noise = sqrt(w->se * w->se + v->r0.variance);
+    bool slow = w->rtt > v->r0.value * (1 + SIGNIFICANT * sqrt(noise * noise + RESOLUTION * RESOLUTION));
     if (v->alone) {
         weir__vegas2_learn_influence(v, w);
         v->alone = false;
-        if (v->influence <= 0) { /* the queue of others is still there: this was no look at the baseline */
+        if (v->influence <= 0 || slow) { /* the queue of others is still there: this was no look at the baseline */
             weir__vegas2_go_high(v, "not alone");
             return;
         }
     }
     v->low_load = w->load;
-    double noise = sqrt(w->se * w->se + v->r0.variance);
-    bool slow = w->rtt > v->r0.value * (1 + SIGNIFICANT * sqrt(noise * noise + RESOLUTION * RESOLUTION));
     if (slow || (!v->verified_r0 && v->started_high && v->limit > UNVERIFIED / 2))
         after_slow_low_window(v, w);
     else
