@@ -120,7 +120,7 @@ START_TEST(random_scenarios)
     qsort(relative, RANDOM, sizeof relative[0], ascending);
     qsort(p99, RANDOM, sizeof p99[0], ascending);
     if (relative[RANDOM / 10] < 0.76 || relative[RANDOM / 2] < 0.97 || p99[RANDOM / 2] > 1.15)
-        ck_abort_msg("utilisation %.3f, %.3f; p99 %.2f, %.2f", relative[RANDOM / 10], relative[RANDOM / 2],
+        ck_abort_msg("utilisation %.3f, %.3f; p99 %.3f, %.2f", relative[RANDOM / 10], relative[RANDOM / 2],
                      p99[RANDOM / 2], p99[RANDOM * 3 / 4]);
 }
 END_TEST

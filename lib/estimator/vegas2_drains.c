@@ -99,7 +99,7 @@ void weir__vegas2_schedule_drain(struct vegas2 *v)
         v->drained_ns = wall_ns(v);
     v->interval = interval;
     v->due_ns = interval == 0 ? UINT64_MAX : (v->drained_ns / interval + 1) * interval;
-    if (v->looked && fmin(v->influence, v->solitude) > 0 && capacity(v) >= CROWD && v->due_ns % v->regular != 0)
+    if (v->looked && fmin(v->influence, v->solitude) > 0 && capacity(v) >= CROWD / 2 && v->due_ns % v->regular != 0)
         v->due_ns += interval;
     v->alone_ns = when_to_drain_alone(v);
 }
