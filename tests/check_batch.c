@@ -438,6 +438,19 @@ START_TEST(end_of_the_thread)
 }
 END_TEST
 
+/* Runs a job in the middle of a batch, which returns WEIR_IGNORE if all was well; the others run as well. */
+static void run_amid(weir_fn *fn)
+{
+    weir_config config = weir_test_fixed(1, 4096);
+    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
+    weir_test_gate_init(&stuck.gate);
+    queue_at(&stuck, BEFORE, fn, &stuck);
+    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
+    ck_assert_uint_eq(weir_test_stats(stuck.pool).ignored, 1);
+    end(&stuck);
+    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+}
+
 /* What nobody may wait for in a job. */
 static weir_outcome end_the_pool(void *arg)
 {
@@ -449,14 +462,7 @@ static weir_outcome end_the_pool(void *arg)
 
 START_TEST(end_of_the_own_pool)
 {
-    weir_config config = weir_test_fixed(1, 4096);
-    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
-    weir_test_gate_init(&stuck.gate);
-    queue_at(&stuck, BEFORE, end_the_pool, &stuck);
-    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
-    ck_assert_uint_eq(weir_test_stats(stuck.pool).ignored, 1);
-    end(&stuck);
-    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+    run_amid(end_the_pool);
 }
 END_TEST
 
@@ -707,14 +713,7 @@ static weir_outcome fork_in_batch(void *arg)
 
 START_TEST(fork_in_one_of_them)
 {
-    weir_config config = weir_test_fixed(1, 4096);
-    struct stuck stuck = {.pool = weir_test_pool_of(&config)};
-    weir_test_gate_init(&stuck.gate);
-    queue_at(&stuck, BEFORE, fork_in_batch, &stuck);
-    ck_assert_int_eq(weir_pool_drain(stuck.pool, WEIR_FOREVER), 0);
-    ck_assert_uint_eq(weir_test_stats(stuck.pool).ignored, 1);
-    end(&stuck);
-    ck_assert_uint_eq(atomic_load(&stuck.ran), FOLLOWERS);
+    run_amid(fork_in_batch);
 }
 END_TEST
 

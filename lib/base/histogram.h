@@ -16,6 +16,7 @@
 
 enum { WEIR__HISTOGRAM_BITS = 6, WEIR__HISTOGRAM_ROW = 1 << WEIR__HISTOGRAM_BITS };
 
+/* Of a value above 0. */
 static inline unsigned weir__highest_bit(uint64_t value)
 {
 #if defined(__GNUC__)

@@ -63,7 +63,7 @@ static void leave_flood(struct vegas2 *v)
 /* A client that knows the baseline from idling need not see much to know that there is no queue. */
 static bool starts_from_known(const struct vegas2 *v)
 {
-    return v->phase == STARTUP && v->seen_idle && v->r0.variance < NOISY * NOISY && v->cv2 < QUIET;
+    return v->phase == STARTUP && knows_from_idling(v) && v->cv2 < QUIET;
 }
 
 static double fewest_to_decide(const struct vegas2 *v)

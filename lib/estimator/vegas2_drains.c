@@ -158,7 +158,7 @@ void weir__vegas2_drain_alone(struct vegas2 *v)
     v->alarm = (struct verdict){0};
     v->believed = capacity(v);
     v->suspected = v->mu;
-    if (v->interval != v->regular)
+    if (v->interval != v->regular) /* it may stand for a drain */
         v->trial_in -= v->trial_in > 0;
     weir__vegas2_go_low(v, "alone");
     v->alone = true;

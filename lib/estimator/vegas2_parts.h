@@ -90,6 +90,12 @@ static inline bool vague(const struct vegas2 *v)
     return impatient(v) && v->r0.variance > NOISY * NOISY;
 }
 
+/* Whether the client has been half idle, and has seen the baseline often meanwhile. */
+static inline bool knows_from_idling(const struct vegas2 *v)
+{
+    return v->seen_idle && v->r0.variance < NOISY * NOISY;
+}
+
 /* The grid of drains lies on the wall clock, which the hosts of a fleet share. */
 static inline uint64_t wall_ns(const struct vegas2 *v)
 {

@@ -15,7 +15,7 @@ void weir__vegas2_after_growth_window(struct vegas2 *v, const struct verdict *w)
     bool queued = w->rtt >= knee_rtt(v) * (QUEUE + 2 * sqrt(w->se * w->se + v->r0.variance));
     if (queued || (v->phase == STARTUP && v->windows == 1 && v->started_high)) {
         v->mu = (struct estimate){w->rate, w->se * w->se};
-        if (v->seen_idle && v->r0.variance < NOISY * NOISY)
+        if (knows_from_idling(v))
             v->young = 0;
         else
             v->r0.variance += STARTUP_ERROR * STARTUP_ERROR;

@@ -60,17 +60,9 @@ static struct permit unpack(const weir_permit *permit)
 
 /* ---- granting; lock held ---- */
 
-static unsigned highest_bit(uint32_t weight)
-{
-    unsigned bit = 0;
-    while (weight >>= 1)
-        bit++;
-    return bit;
-}
-
 void weir__limiter_weigh(struct weir__heavy *heavy, uint32_t weight, bool out)
 {
-    unsigned bit = highest_bit(weight);
+    unsigned bit = weir__highest_bit(weight);
     heavy->count[bit] += out ? 1 : (uint32_t)-1;
     if (heavy->count[bit] == 0)
         heavy->greatest[bit] = 0;
